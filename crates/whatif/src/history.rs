@@ -125,6 +125,16 @@ impl Task {
         Some(self.ready)
     }
 
+    /// It runs, and was taken to have come at a time; it has at another.
+    fn came_at(&mut self, taken: u64, came: u64) {
+        match &mut self.state {
+            State::Running(_, since, _) if *since == taken && came > taken => *since = came,
+            State::Running(..) if came > taken => self.take_back(came - taken),
+            State::Running(..) => self.computed += taken - came,
+            _ => {}
+        }
+    }
+
     /// Its last computing was shorter.
     fn take_back(&mut self, time: u64) {
         self.ready = self.ready.saturating_sub(time);
@@ -201,6 +211,8 @@ struct Unseen {
     before: Pid,
     from: u64,
     came: u64,
+    /// When the next one was woken on an idle processor.
+    woken: Option<u64>,
 }
 
 /// A task for which another is preempted within this, ns, after it was woken there had no other in its way: a switch takes some
@@ -357,10 +369,11 @@ impl History {
             return;
         }
         processor.idle = (pid == 0).then_some(from);
-        let woken = self.known(pid).filter(|task| before == 0 && task.state == State::Ready).map(|task| task.ready);
+        let ready = self.known(pid).filter(|task| before == 0 && task.state == State::Ready).map(|task| task.ready);
         // The idle task comes after the last that is known of the other.
-        let came = if pid == 0 { from } else { woken.unwrap_or(now).clamp(from, now) };
-        self.processor(cpu).unseen = Some(Unseen { before, from, came });
+        let came = if pid == 0 { from } else { ready.unwrap_or(now).clamp(from, now) };
+        let woken = self.woken.remove(&pid).filter(|(_, waking)| *waking == Waking::Idle).map(|(woken, _)| woken);
+        self.processor(cpu).unseen = Some(Unseen { before, from, came, woken });
         self.recording.repaired += 1;
         self.leave(before, came, Left::Runnable);
         if let Some(task) = self.known(before) {
@@ -376,10 +389,14 @@ impl History {
     /// says when that was.
     fn charged(&mut self, event: &Event) {
         let since = self.now.saturating_sub(event.value);
-        let Some(Unseen { before, from, came }) = self.processor(event.cpu).unseen.take() else { return };
+        let Some(Unseen { before, from, came, woken }) = self.processor(event.cpu).unseen.take() else { return };
         let early = came.saturating_sub(since.max(from));
-        if let Some(task) = self.known(event.task).filter(|task| matches!(task.state, State::Running(..))) {
-            task.computed += early;
+        if let Some(task) = self.known(event.task) {
+            task.came_at(came, since.max(from));
+        }
+        if let Some(woken) = woken.filter(|_| before == 0) {
+            let delay = u32::try_from(since.saturating_sub(woken)).unwrap_or(u32::MAX);
+            self.recording.delays[Waking::Idle as usize].push(delay);
         }
         if let Some(task) = self.known(before).filter(|task| task.lost && task.ready == came) {
             task.take_back(early);
@@ -734,6 +751,25 @@ mod tests {
         let steps = &recording.tasks.iter().find(|task| task.pid == 6).unwrap().steps;
         let slept = Step::Wait { from: 400_000, to: 5_000_000, cause: Cause::Task(0) };
         assert_eq!(steps[..2], [Step::Compute(300_000), slept]);
+    }
+
+    #[test]
+    fn the_way_to_an_idle_processor_is_known_by_the_charge_where_the_switch_was_not_recorded() {
+        let event = |kind, us: u64, task, other, value, flag| {
+            let bits = Event::bits(flag, Context::Task);
+            Event { time: us * 1000, value, task, other, extra: 0, cpu: 0, kind, bits }
+        };
+        let mut history = History::default();
+        history.event(&event(Kind::Switch, 0, 5, 0, 0, 1));
+        // From processor 1, which is not idle: 7 wakes 5, which comes after 30 us, wakes 8 and leaves.
+        history.event(&Event { cpu: 1, ..event(Kind::Switch, 10, 0, 7, 0, 0) });
+        history.event(&Event { cpu: 1, ..event(Kind::Waking, 100, 5, 7, 0, 0) });
+        history.event(&event(Kind::Waking, 150, 8, 5, 0, 0));
+        history.event(&event(Kind::Runtime, 200, 5, 5, 70_000, 0));
+        history.event(&event(Kind::Switch, 200, 5, 0, 0, 1));
+        let recording = history.finish();
+        assert_eq!(recording.delays[Waking::Idle as usize], [30_000]);
+        assert_eq!(work(&recording, 5), 70_000);
     }
 
     #[test]
