@@ -14,7 +14,7 @@ use schedlab_policies::schedulers::{Context, Enqueue, Pick, Scheduler};
 
 impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// Charges the running task, the policy and the books with the time since the last settlement.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn settle(&mut self, cpu: usize) {
         match self.cpus[cpu].running {
             NO_TASK => self.cpus[cpu].settled = self.now,
@@ -23,7 +23,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     /// As [`Kernel::settle`], of a processor that is known to run a task.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn settle_running(&mut self, cpu: usize) {
         let state = &mut self.cpus[cpu];
         let elapsed = self.now - state.settled;
@@ -78,7 +78,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 
     /// Puts a task on a processor, where it `stayed` if no other task has run there since. All time before is settled. Gives
     /// the number of signals that it has to handle first.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn switch_in(&mut self, index: usize, pick: Pick, stayed: bool) -> u32 {
         let task = pick.task;
         let process = &self.processes[task as usize];
@@ -101,14 +101,14 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     /// The event of a [`Kernel::switch_in`].
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn switched_in(&self, index: usize, task: TaskId) -> Event {
         Event { time: self.now, a: 0, b: 0, task, cpu: index as CpuId, kind: Kind::SwitchIn, flag: 0 }
     }
 
     /// A task that has just got a processor begins. Returns whether it has no burst to run: an action that takes no time, such
     /// as yielding, is done after the switch nevertheless.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn start(&mut self, index: usize, task: TaskId, signals: u32) -> bool {
         if signals > 0 {
             self.handle_signals(index, task);
@@ -118,7 +118,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 
     /// The running task, whose time is settled, leaves its processor to the next one, or to none ([`Kernel::vacate`]). Returns
     /// the event, which is still to be reported: that of the next task may go with it.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn switch_out(&mut self, index: usize, task: TaskId, leave: Leave) -> Event {
         let cpu = &mut self.cpus[index];
         let process = &mut self.processes[task as usize];
@@ -133,7 +133,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     /// No task is on a processor any more.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn vacate(&mut self, index: usize) {
         let cpu = &mut self.cpus[index];
         cpu.last = std::mem::replace(&mut cpu.running, NO_TASK);
@@ -210,7 +210,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 }
 
 /// What observers are to know of the reason for which a task is queued again.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn leave_of(why: Enqueue) -> Leave {
     match why {
         Enqueue::SliceEnd => Leave::SliceEnd,

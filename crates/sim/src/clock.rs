@@ -26,7 +26,7 @@ impl Clock {
         self.next
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn advance(&mut self) {
         self.fraction += SPAN - self.tick * self.millihertz;
         let whole = u64::from(self.fraction >= self.millihertz);

@@ -51,19 +51,19 @@ impl Default for Cpu {
 
 impl Cpu {
     /// When something happens here.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn next(&self) -> Nanos {
         self.burst_end.min(self.slice_end)
     }
 
     /// A burst of that much work begins, as soon as interrupts and switching are done.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn begin(&mut self, now: Nanos, length: Nanos) {
         self.burst_end = (now + self.overhead).saturating_add(wall(length, self.speed));
     }
 
     /// What is left of the burst, in work. All time before is settled.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn left(&self, now: Nanos) -> Nanos {
         work(self.burst_end - now - self.overhead, self.speed)
     }

@@ -49,7 +49,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     /// Whether a task waits for the timer of this number, and not for a later one.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn awaits(&self, task: TaskId, number: u32) -> bool {
         let process = &self.processes[task as usize];
         process.alarm == number && process.state == State::Waiting(Wait::Timer)

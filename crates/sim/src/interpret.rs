@@ -27,7 +27,7 @@ pub(crate) enum Flow {
 
 impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// The running task's burst is over: goes on until it has a new one or leaves.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn advance(&mut self, cpu: usize) {
         let task = self.cpus[cpu].running;
         self.view.waker = Some(task);
@@ -64,7 +64,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 
     /// Whether the running task, which is between two bursts, is preempted before the next one. The kernel's own tasks do
     /// what takes no time as one.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn preempted_between_bursts(&mut self, cpu: usize, task: TaskId) -> bool {
         let process = &self.processes[task as usize];
         if process.kernel {
@@ -79,7 +79,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 
     /// The running task's program goes on, if only with another call: the moment at which every kernel checks whether a wakeup
     /// or a tick requested a new choice. Returns whether one did.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn exit_to_user_mode(&mut self, cpu: usize, task: TaskId) -> bool {
         let at = cpu as CpuId;
         if S::FEATURES.user_returns && self.cpus[cpu].mode == Mode::System {
@@ -99,7 +99,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     /// The running task has a new burst.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn run_for(&mut self, cpu: usize, task: TaskId, length: Nanos, mode: Mode) {
         let before = std::mem::replace(&mut self.cpus[cpu].mode, mode);
         let length = if self.caches.is_some() { self.load(cpu, length) } else { length };
@@ -122,7 +122,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn step(&mut self, cpu: usize, task: TaskId) -> Flow {
         let process = &mut self.processes[task as usize];
         if process.busy() {
@@ -298,7 +298,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     /// The program enters the kernel.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn call(&mut self, cpu: usize, task: TaskId, call: Call) -> Flow {
         self.emit(Kind::SystemCall, 0, cpu as CpuId, task, 0, 0);
         if S::FEATURES.user_returns {
@@ -341,7 +341,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     /// A call in the caller's own context.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn serve_caller(&mut self, cpu: usize, task: TaskId, call: Call) -> Flow {
         match self.serve(task, call) {
             Served::Done => Flow::Continue,

@@ -108,7 +108,7 @@ impl<S, O: Observer> Kernel<S, O> {
         self.processes[task as usize].kernel
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn emit(&mut self, kind: Kind, flag: u8, cpu: CpuId, task: TaskId, a: u64, b: u64) {
         self.observer.observe(Event { time: self.now, a, b, task, cpu, kind, flag });
     }

@@ -126,7 +126,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 
     /// A tick has work for the clock task; where there is none, or on a processor that it does not look after, the
     /// interrupt does it.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn notify_clock_task(&mut self, cpu: usize) {
         if cpu == 0 && matches!(self.personality, Personality::MessagePassing(_)) {
             self.notify(CLOCK);

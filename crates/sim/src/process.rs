@@ -244,7 +244,7 @@ impl Process {
     }
 
     /// Whether it does something in the kernel before its program goes on.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn busy(&self) -> bool {
         self.busy
     }

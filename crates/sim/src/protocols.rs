@@ -48,7 +48,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     /// A task waits for a lock that it did not get.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn await_lock(&mut self, task: TaskId, lock: u16, reads: bool) {
         let wanted = &mut self.resources.locks[usize::from(lock)];
         wanted.waiting.push_back((task, reads));
@@ -59,7 +59,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     /// A task has got a lock, or given it back.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn lock_changed(&mut self, task: TaskId, lock: u16) {
         if self.resources.locks[usize::from(lock)].protocol != Protocol::None {
             self.follow_protocol(task, lock);

@@ -96,7 +96,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     /// What happens next.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn next<const ONE: bool>(&mut self) -> Next {
         let cpu = if ONE { 0 } else { self.earliest() };
         let ends = self.cpus[cpu].next();
@@ -122,7 +122,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         if self.cpus.len() == 1 { self.nothing_happens::<true>() } else { self.nothing_happens::<false>() }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn nothing_happens<const ONE: bool>(&self) -> bool {
         let idle = |cpu: &Cpu| cpu.running == NO_TASK;
         let all_idle = if ONE { idle(&self.cpus[0]) } else { self.cpus.iter().all(idle) };
@@ -160,7 +160,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     /// What a processor does next may change: where there are many, that is noted.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn changes<const ONE: bool>(&mut self, cpu: usize) {
         if !ONE && let Some(earliest) = &mut self.earliest {
             earliest.changes(cpu);
@@ -168,7 +168,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     /// The processor whose running task has something to do first.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn earliest(&mut self) -> usize {
         let Some(earliest) = &mut self.earliest else { return self.earliest_of_few() };
         let first = earliest.first(&self.cpus);
@@ -176,7 +176,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         first
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn earliest_of_few(&self) -> usize {
         let mut best = (0, self.cpus[0].next());
         for index in 1..self.cpus.len() {
@@ -192,7 +192,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 
     /// The running task is preempted, or will be when it leaves the kernel; nothing else has requested a choice. Returns whether
     /// the task that runs then has no burst.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn slice_ended(&mut self, cpu: usize) -> bool {
         if self.preemption == Preemption::Full || self.preempt_or_defer(cpu) {
             let task = self.cpus[cpu].running;

@@ -14,7 +14,7 @@ use schedlab_policies::schedulers::{Balance, Context, Dequeue, Enqueue, Pick, Pr
 
 impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// Chooses the task that runs on a processor, and puts it there. Returns whether that task has no burst to run.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn schedule(&mut self, cpu: usize) -> bool {
         let task = self.cpus[cpu].running;
         let why = std::mem::replace(&mut self.cpus[cpu].leaving, Enqueue::Preempted);
@@ -22,7 +22,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     /// Chooses the task that runs on an idle processor.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn schedule_idle(&mut self, cpu: usize) -> bool {
         self.cpus[cpu].settled = self.now;
         let Some(pick) = self.choose(cpu) else {
@@ -36,7 +36,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     /// Chooses the task that runs on a processor whose task is put back into the runqueue: the same one or another.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn schedule_running(&mut self, cpu: usize, task: TaskId, why: Enqueue) -> bool {
         self.settle_running(cpu);
         self.scheduler.enqueue(&mut context!(self), cpu as CpuId, task, why);
@@ -61,7 +61,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     /// The policy's choice; an idle processor may pull a task from another.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn choose(&mut self, cpu: usize) -> Option<Pick> {
         let cpu = cpu as CpuId;
         let pick = self.scheduler.pick_next(&mut context!(self), cpu);
@@ -84,7 +84,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     /// The policy's choice of a processor for a new or woken task; there is none to make where there is but one.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn place(&mut self, task: TaskId, why: Enqueue) -> CpuId {
         if self.cpus.len() == 1 {
             return 0;
@@ -105,7 +105,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     /// A task that waited, or is new, becomes able to run.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn wake(&mut self, task: TaskId, why: Enqueue) {
         let process = &mut self.processes[task as usize];
         process.state = State::Runnable;
@@ -143,7 +143,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     /// The running task, whose time is settled, stops being able to run.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn block(&mut self, cpu: usize, state: State) {
         let task = self.cpus[cpu].running;
         debug_assert!(self.cpus[cpu].settled == self.now);

@@ -46,7 +46,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     /// Carries out a call.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn serve(&mut self, caller: TaskId, call: Call) -> Served {
         match call {
             Call::Sleep(until) => self.sleep(caller, until),
@@ -119,7 +119,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         self.wake_rarely(task, Enqueue::Wakeup);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn sleep(&mut self, task: TaskId, until: Nanos) -> Served {
         if self.timers.exhausted() {
             self.renumber_timers();
@@ -309,7 +309,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     /// The handler of an interrupt is done.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn interrupted(&mut self, cpu: CpuId) {
         if S::FEATURES.interrupts {
             self.settle(cpu.into());

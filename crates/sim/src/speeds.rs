@@ -68,13 +68,13 @@ impl Speeds {
 }
 
 /// The time that some work takes, rounded up.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn wall(work: Nanos, speed: u64) -> Nanos {
     if speed == FULL { work } else { scaled(work, FULL, speed) }
 }
 
 /// The work that is done in some time, rounded up, so that what is left of a burst is never forgotten.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 pub(crate) fn work(wall: Nanos, speed: u64) -> Nanos {
     if speed == FULL { wall } else { scaled(wall, speed, FULL) }
 }

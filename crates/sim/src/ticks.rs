@@ -44,7 +44,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     /// Whether the tick of a processor is nothing but an interrupt, which takes no time from an idle one.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn omits_tick(&mut self, cpu: usize) -> bool {
         S::FEATURES.passes_idle_ticks
             && self.passes_idle_ticks
@@ -53,7 +53,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             && self.scheduler.omits_tick(&context!(self), cpu as CpuId)
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn tick_on(&mut self, cpu: usize) {
         self.emit(Kind::Interrupt, 0, cpu as CpuId, NO_TASK, Irq::Clock as u64, 0);
         self.steal(cpu, self.costs.clock_interrupt);
@@ -70,7 +70,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 
     /// If the next event is a tick of either clock: skips all ticks before any other event that, according to the policy, only
     /// count. Returns whether there were any.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn pass_ticks(&mut self) -> bool {
         let Cpu { running: task, .. } = self.cpus[0];
         let passes = match task {
@@ -117,7 +117,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     /// How many ticks of either clock come before a time and before the first that is not quiet; none if there is no such tick.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn quiet_before(&self, mut until: Nanos, quiet: Ticks) -> Option<Ticks> {
         if quiet == Ticks::default() {
             return None;
@@ -133,7 +133,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     }
 
     /// Time goes on by as many ticks of either clock.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn skip(&mut self, ticks: Ticks) {
         self.view.waker = None;
         let ticked =
@@ -183,7 +183,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         }
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn stat_tick_on(&mut self, cpu: usize, tick: Nanos) {
         if self.sampled {
             self.sample(cpu, tick);

@@ -50,12 +50,12 @@ const KINDS: u32 = 16;
 const NEVER: u128 = u128::MAX;
 
 /// A timer in one number.
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn pack(when: Nanos, number: u32, whose: u32, kind: u32) -> u128 {
     u128::from(when) << 64 | u128::from(number) << 32 | u128::from(whose * KINDS + kind)
 }
 
-#[inline(always)]
+#[cfg_attr(not(debug_assertions), inline(always))]
 fn time(timer: u128) -> Nanos {
     (timer >> 64) as Nanos
 }
@@ -83,7 +83,7 @@ impl Default for Timers {
 
 impl Timers {
     /// Sets a timer that wakes a task, and gives its number.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn wake(&mut self, when: Nanos, task: TaskId) -> u32 {
         self.push(when, task, WAKE);
         self.last
@@ -111,7 +111,7 @@ impl Timers {
         self.push(when, whose, kind);
     }
 
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     fn push(&mut self, when: Nanos, whose: u32, kind: u32) {
         self.last += 1;
         self.next = self.next.min(when);
@@ -136,25 +136,25 @@ impl Timers {
     }
 
     /// When the next one expires; the end of time if none is set.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn next(&self) -> Nanos {
         self.next
     }
 
     /// The same of all but the statistics clock's.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn next_in_heap(&self) -> Nanos {
         self.heap.peek().map_or(Nanos::MAX, |Reverse(timer)| time(*timer))
     }
 
     /// How many are set.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn len(&self) -> usize {
         self.heap.len() + usize::from(self.stat != NEVER)
     }
 
     /// Takes the next one.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn take(&mut self) -> Option<Expiry> {
         let first = match self.heap.peek() {
             Some(Reverse(first)) if *first < self.stat => self.heap.pop()?.0,
@@ -181,7 +181,7 @@ impl Timers {
     }
 
     /// Whether there is no number for another one.
-    #[inline(always)]
+    #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn exhausted(&self) -> bool {
         self.last == u32::MAX
     }

@@ -14,7 +14,8 @@
   const END = ["preempted", "asleep", "asleep (uninterruptible)", "stopped", "ended", "events are missing", "goes on", "waits"];
   const GOES_ON = 6, WAITS = 7, WOKEN = 1, PREEMPTED = 2;
   const LANE = 22, GAP = 4, AXIS = 24, CURVE = 44;
-  const SHOWN = 24;
+  // Lanes of tasks and of processors: a canvas has a largest height.
+  const SHOWN = 24, PROCESSORS = 64;
   const say = (text) => { $("at").textContent = text; };
 
   async function unpacked(text) {
@@ -119,10 +120,11 @@
     const rank = new Int32Array(head.tasks.length).fill(-1);
     ranked.forEach((task, place) => { rank[task] = place; });
 
-    const cpus = head.processors.map((cpu) => ({
+    const cpus = head.processors.slice(0, PROCESSORS).map((cpu) => ({
       label: "processor " + cpu, kind: "cpu", cpu,
       runs: intervals(ofCpu(cpu), (i) => runs.from[i], (i) => runs.long[i]),
     }));
+    const undrawn = head.processors.length - cpus.length;
     const made = new Map();
     const ofOne = (task) => {
       if (!made.has(task)) {
@@ -155,7 +157,8 @@
       if (view.task >= 0 && !tasks.includes(view.task)) tasks.unshift(view.task);
       rows = [{ kind: "runnable", label: "runnable", height: CURVE }, ...cpus, ...tasks.map(ofOne)];
       const left = ranked.length - tasks.length;
-      $("left").textContent = left > 0 ? left + " more tasks: type a part of a name" : "";
+      const more = [left > 0 && left + " more tasks: type a part of a name", undrawn > 0 && undrawn + " more processors have no lane"];
+      $("left").textContent = more.filter(Boolean).join("; ");
       resize();
     };
 
