@@ -1,6 +1,6 @@
 """`schedlab trace --html` and `--perfetto`: page and trace say what the tables say, and a browser shows the page.
 
-The runs of the page are read here once more, by the form that `crates/explain/src/timeline.rs` states.
+The runs of the page are read here once more, by the form that `crates/explain/src/packed.rs` states.
 """
 
 import base64

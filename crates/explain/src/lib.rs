@@ -13,7 +13,7 @@
 //!   cause          why a wait ended
 //!   wakers         who wakes whom
 //!   worst          the longest waits, and what ran meanwhile
-//!   timeline       every run, for a page that draws them
+//!   timeline       every run, for a page that draws them; packed: as bytes
 //!   distribution   durations
 //!   blocks         sums by blocks of time
 //!   groups         control groups of tasks
@@ -27,6 +27,7 @@ mod explainer;
 mod groups;
 mod moves;
 mod options;
+mod packed;
 mod places;
 mod processor;
 mod queues;

@@ -1,23 +1,7 @@
-//! Every run of a recording with the wait before it, for a page that draws them: what a table sums up, one by one.
-//!
-//! ```text
-//! timeline = length of the head (4 bytes, the lowest first), head (JSON), runs in order of their begin
-//! run      = begin since that of the run before (of the first: since the first event), length, task, processor, wait before it, how (a byte), who
-//! how      = after (2 bits) | end << 2 (3 bits) | cause << 5 (3 bits); without an after, 1 << 5: it ran when the recording began
-//! who      = the place of the waker or preempter among the tasks + 1, 0 if there is none; only after a waking by a task or a preemption
-//! ```
-//!
-//! Numbers but for `how` are varints: seven bits a byte, the lowest first, the highest bit set if more follow. Times are in ns.
+//! The runs of a recording as they happened, each with the wait before it; `packed` writes them.
 
-use crate::{
-    cause::Cause,
-    explainer::Explainer,
-    slot::{Slot, is_task},
-    task::State,
-    worst::After,
-};
+use crate::{slot::Slot, worst::After};
 use schedlab_traces::kernel::Left;
-use serde::Serialize;
 
 /// Runs that are kept: a page with more is slow to open.
 pub const MOST_RUNS: usize = 2_000_000;
@@ -31,13 +15,13 @@ const DEAD: u8 = 4;
 /// Events are missing.
 const UNKNOWN: u8 = 5;
 /// It had not ended when the recording did.
-const GOES_ON: u8 = 6;
+pub(crate) const GOES_ON: u8 = 6;
 /// It never began: the task waits when the recording ends.
-const WAITS: u8 = 7;
+pub(crate) const WAITS: u8 = 7;
 
 /// What a run came after, by its number.
-const WOKEN: u8 = 1;
-const PREEMPTED: u8 = 2;
+pub(crate) const WOKEN: u8 = 1;
+pub(crate) const PREEMPTED: u8 = 2;
 const NEW: u8 = 3;
 
 /// It ran already when the recording began.
@@ -45,26 +29,26 @@ const CUT: u8 = 1 << 5;
 
 /// A run; times are the clock's.
 #[derive(Debug, Clone, Copy)]
-struct Run {
-    from: u64,
-    to: u64,
+pub(crate) struct Run {
+    pub from: u64,
+    pub to: u64,
     /// From when it had waited, if that is known.
-    waited_from: u64,
-    task: Slot,
+    pub waited_from: u64,
+    pub task: Slot,
     /// Who woke or preempted it.
-    by: Slot,
-    cpu: u16,
-    how: u8,
+    pub by: Slot,
+    pub cpu: u16,
+    pub how: u8,
 }
 
 /// The runs so far.
 #[derive(Debug, Default)]
 pub(crate) struct Timeline {
-    runs: Vec<Run>,
+    pub runs: Vec<Run>,
     /// By task, the run that has begun.
-    begun: Vec<Option<Run>>,
+    pub begun: Vec<Option<Run>>,
     /// Runs that found no room.
-    left_out: u64,
+    pub left_out: u64,
 }
 
 impl Timeline {
@@ -118,100 +102,12 @@ impl Timeline {
 }
 
 /// What a run came after, and by whom; the task itself stands for nobody.
-fn code(after: After, task: Slot) -> (u8, Slot) {
+pub(crate) fn code(after: After, task: Slot) -> (u8, Slot) {
     match after {
         After::Waking(waking) => (WOKEN | (waking.cause as u8) << 5, waking.waker),
         After::Preemption(by) => (PREEMPTED, by),
         After::Start => (NEW, task),
     }
-}
-
-/// What stands before the runs.
-#[derive(Serialize)]
-struct Head<'a> {
-    runs: usize,
-    /// When the window begins, ns after the first event, and its length.
-    from_ns: u64,
-    span_ns: u64,
-    processors: Vec<u16>,
-    /// Name and number of each task.
-    tasks: Vec<(String, i32)>,
-    causes: &'a [Cause],
-}
-
-impl Explainer {
-    /// The runs as bytes; none if they were not asked for.
-    ///
-    /// # Errors
-    /// Says how to ask for less if there are too many.
-    pub fn timeline(&self) -> Result<Option<Vec<u8>>, String> {
-        let Some(timeline) = &self.timeline else { return Ok(None) };
-        if timeline.left_out > 0 {
-            let all = timeline.left_out + MOST_RUNS as u64;
-            return Err(format!(
-                "it has {all} runs of tasks, and a page holds {MOST_RUNS}: choose a part of it with --from and --to"
-            ));
-        }
-        let end = self.now.min(self.window.1);
-        let mut runs = timeline.runs.clone();
-        runs.extend(timeline.begun.iter().flatten().map(|run| Run { to: end, how: run.how | GOES_ON << 2, ..*run }));
-        runs.extend(self.waiting(end));
-        runs.sort_by_key(|run| (run.from, run.cpu));
-        let met = self.queues.all.iter().enumerate().filter(|it| it.1.switches > 0);
-        let head = Head {
-            runs: runs.len(),
-            from_ns: self.window.0.saturating_sub(self.start),
-            span_ns: end.saturating_sub(self.window.0),
-            processors: met.map(|it| it.0 as u16).collect(),
-            tasks: self.tasks.all.iter().map(|task| (self.comm(task.pid, task.name), task.pid)).collect(),
-            causes: &Cause::ALL,
-        };
-        let head = serde_json::to_vec(&head).map_err(|why| why.to_string())?;
-        let mut bytes = (head.len() as u32).to_le_bytes().to_vec();
-        bytes.extend_from_slice(&head);
-        let mut before = self.start;
-        for run in &runs {
-            encode(run, before, &mut bytes);
-            before = run.from;
-        }
-        Ok(Some(bytes))
-    }
-
-    /// Tasks that wait when the recording ends, on processors of which it has switches.
-    fn waiting(&self, end: u64) -> impl Iterator<Item = Run> + '_ {
-        self.tasks.all.iter().enumerate().filter_map(move |(slot, task)| {
-            let task_of = slot as Slot;
-            let after = match (task.state, task.waking) {
-                (State::Woken, Some(waking)) => After::Waking(waking),
-                (State::Preempted, _) => After::Preemption(task.preempter),
-                (State::New, _) => After::Start,
-                _ => return None,
-            };
-            let (how, by) = code(after, task_of);
-            let cpu = task.queue.or(task.cpu).filter(|&cpu| self.queues.all[usize::from(cpu)].switches > 0)?;
-            let how = how | WAITS << 2;
-            Some(Run { from: end, to: end, waited_from: task.since.min(end), task: task_of, by, cpu, how })
-        })
-    }
-}
-
-fn encode(run: &Run, before: u64, bytes: &mut Vec<u8>) {
-    let wait = run.from.saturating_sub(run.waited_from);
-    let numbers = [run.from - before, run.to.saturating_sub(run.from), run.task.into(), run.cpu.into(), wait];
-    numbers.into_iter().for_each(|number| varint(number, bytes));
-    bytes.push(run.how);
-    let woken_by_a_task = run.how & 3 == WOKEN && run.how >> 5 == Cause::Task as u8;
-    if woken_by_a_task || run.how & 3 == PREEMPTED {
-        varint(if is_task(run.by) { u64::from(run.by) + 1 } else { 0 }, bytes);
-    }
-}
-
-fn varint(mut number: u64, bytes: &mut Vec<u8>) {
-    while number >= 0x80 {
-        bytes.push(number as u8 | 0x80);
-        number >>= 7;
-    }
-    bytes.push(number as u8);
 }
 
 #[cfg(test)]
@@ -239,28 +135,5 @@ mod tests {
         timeline.forget(7);
         timeline.leave(7, 9, None, ALL);
         assert!(timeline.runs.is_empty());
-    }
-
-    #[test]
-    fn more_runs_than_a_page_holds_are_counted_and_refused() {
-        let mut explainer = Explainer::new(crate::Options { timeline: true, ..crate::Options::default() });
-        let timeline = explainer.timeline.as_mut().expect("it is asked for");
-        for at in 0..MOST_RUNS as u64 + 2 {
-            timeline.enter(0, 0, at, None);
-            timeline.leave(0, at, None, ALL);
-        }
-        let refused = explainer.timeline().unwrap_err();
-        assert!(refused.contains("2000002 runs") && refused.contains("--from and --to"), "{refused}");
-    }
-
-    #[test]
-    fn numbers_are_in_groups_of_seven_bits() {
-        let encoded = |number| {
-            let mut bytes = Vec::new();
-            varint(number, &mut bytes);
-            bytes
-        };
-        assert_eq!((encoded(0), encoded(127), encoded(300)), (vec![0], vec![127], vec![0xac, 2]));
-        assert_eq!(encoded(u64::MAX).len(), 10);
     }
 }

@@ -1,6 +1,6 @@
 """The page about a recording of a kernel: a timeline that zooms, distributions, the worst waits with their places.
 
-The page has every run of the recording (`crates/explain/src/timeline.rs`), packed; its script (`timeline.js`) draws
+The page has every run of the recording (`crates/explain/src/packed.rs`), packed; its script (`timeline.js`) draws
 them.
 """
 

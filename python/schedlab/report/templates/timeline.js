@@ -1,6 +1,6 @@
 // The timeline of a recording: every run of every task, from the whole file down to a nanosecond.
 //
-// The page holds the runs packed (see `crates/explain/src/timeline.rs` for their form). A lane is a processor or a task; its runs do not
+// The page holds the runs packed (see `crates/explain/src/packed.rs` for their form). A lane is a processor or a task; its runs do not
 // overlap and are in order of time, so what a lane did until a moment t is a sum over whole runs and a part of one:
 //
 //   C(t) = sum of lengths of the runs before the last one that begins until t, and min(its length, t - its begin)
