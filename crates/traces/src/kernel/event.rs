@@ -63,7 +63,7 @@ pub enum Kind {
     Exit,
     /// `task` was charged `value` ns of running since the last such event or its switch in.
     Runtime,
-    /// `task`, current, waits for a child (`sched_process_wait`).
+    /// `task`, current, waits for a child (`sched_process_wait`): the one of the number `value`, 0 for any.
     Wait,
     /// A hardware interrupt begins; `value`: its line.
     IrqEntry,

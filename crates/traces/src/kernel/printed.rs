@@ -273,8 +273,9 @@ fn of_comm(text: &[u8], at: Event, kind: Kind) -> Option<Found<'_>> {
 fn wait(text: &[u8], at: Event) -> Option<Found<'_>> {
     let mut rest = text;
     back(&mut rest, b"prio=")?;
-    back(&mut rest, b"pid=")?;
-    named(Event { kind: Kind::Wait, task: at.other, ..at }, at.other, rest.strip_prefix(b"comm=")?.trim_ascii_end())
+    let value = pid(back(&mut rest, b"pid=")?)?.unsigned_abs().into();
+    let event = Event { kind: Kind::Wait, task: at.other, value, ..at };
+    named(event, at.other, rest.strip_prefix(b"comm=")?.trim_ascii_end())
 }
 
 /// "pid=1 oldcomm=a newcomm=b oom_score_adj=0"
