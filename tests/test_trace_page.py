@@ -185,7 +185,7 @@ USE = """<script>
   button.click();
   it.draw();
   seen.wait = [it.view.from, it.view.to, Number(button.dataset.from), Number(button.dataset.to)];
-  seen.told = $("at").textContent;
+  seen.words = $("at").textContent;
   seen.numbers = [...$("numbers").rows].map((row) => [...row.cells].map((cell) => cell.textContent));
   seen.task = $("task").selectedOptions[0].textContent;
   $("only").value = "player";
@@ -219,7 +219,7 @@ def test_a_browser_shows_the_timeline_and_moves_in_it(schedlab, page):
     assert end - begin == pytest.approx(3 * (to - from_), rel=0.01)
     worst = found["worst_waits"][0]
     assert seen["task"] == f"{worst['comm']}:{worst['pid']}"
-    assert f"after a wait of {worst['wait_us'] / 1e3:.2f}"[:-1] in seen["told"]
+    assert f"after a wait of {worst['wait_us'] / 1e3:.2f}"[:-1] in seen["words"]
     row = next(row for row in found["tasks"] if row["pid"] == worst["pid"])
     _, preempted, run = seen["numbers"]
     mine = runs.of(worst["pid"])

@@ -101,7 +101,7 @@ impl Timeline {
     }
 }
 
-/// What a run came after, and by whom; the task itself stands for nobody.
+/// What a run came after, and by whom; the task itself stands for none.
 pub(crate) fn code(after: After, task: Slot) -> (u8, Slot) {
     match after {
         After::Waking(waking) => (WOKEN | (waking.cause as u8) << 5, waking.waker),

@@ -15,19 +15,19 @@ const LEFT_OUT: [Kind; 3] = [Kind::Runtime, Kind::Fault, Kind::Treated];
 const LOCAL_TIMER: u64 = 0xec;
 
 /// What a trace can say of these events, in an order that does not depend on that of bundles.
-fn told(heard: &Heard) -> Vec<Event> {
+fn in_trace(heard: &Heard) -> Vec<Event> {
     let kept = |event: &Event| {
         let is_vector = matches!(event.kind, Kind::VectorEntry | Kind::VectorExit);
         let is_somewhere = event.cpu != Event::ALL || event.kind == Kind::Lost;
         is_somewhere && !LEFT_OUT.contains(&event.kind) && (!is_vector || event.value == LOCAL_TIMER)
     };
-    let mut events: Vec<_> = heard.found().into_iter().filter(kept).map(as_told).collect();
+    let mut events: Vec<_> = heard.found().into_iter().filter(kept).map(as_in_trace).collect();
     events.sort_by_key(|event| (event.time, event.cpu, event.kind, event.task, event.value, event.extra));
     events
 }
 
 /// Completions say their length in sectors; of a loss only its place is known.
-fn as_told(event: Event) -> Event {
+fn as_in_trace(event: Event) -> Event {
     match event.kind {
         Kind::BlockComplete => Event { extra: event.extra.div_ceil(512) * 512, ..event },
         Kind::Lost => {
@@ -60,8 +60,8 @@ fn a_trace_says_what_the_recording_says() {
         let (head, found) = hear(&written(&recorded));
         let head = head.unwrap();
         assert_eq!(head.format, "Perfetto trace", "{name}");
-        assert!(told(&recorded).len() > 10, "{name}");
-        let (found_events, expected) = (told(&found), told(&recorded));
+        assert!(in_trace(&recorded).len() > 10, "{name}");
+        let (found_events, expected) = (in_trace(&found), in_trace(&recorded));
         for (at, both) in found_events.iter().zip(&expected).enumerate() {
             assert_eq!(both.0, both.1, "{name}: event {at}");
         }
@@ -113,7 +113,7 @@ proptest! {
         let heard = Heard { events: recorded, names: Vec::new() };
         let (head, found) = hear(&written(&heard));
         prop_assert!(head.is_ok());
-        prop_assert_eq!(told(&found), told(&heard));
+        prop_assert_eq!(in_trace(&found), in_trace(&heard));
     }
 }
 

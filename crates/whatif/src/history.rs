@@ -669,12 +669,14 @@ mod tests {
     use super::*;
     use schedlab_traces::kernel::Context;
 
+    /// An event of processor 0 in a task's context, by when, µs.
+    fn event(kind: Kind, us: u64, task: Pid, other: Pid, flag: u8) -> Event {
+        let bits = Event::bits(flag, Context::Task);
+        Event { time: us * 1000, value: 0, task, other, extra: 0, cpu: 0, kind, bits }
+    }
+
     /// Task 5 runs from 100 us on and wakes task 6 at 200; what comes then on the processor, by when, µs.
     fn woken_by_5(at: u64, left: u8, next: Pid) -> Recording {
-        let event = |kind, us: u64, task, other, flag| {
-            let bits = Event::bits(flag, Context::Task);
-            Event { time: us * 1000, value: 0, task, other, extra: 0, cpu: 0, kind, bits }
-        };
         let mut history = History::default();
         history.event(&event(Kind::Switch, 0, 6, 0, 1));
         history.event(&event(Kind::Switch, 100, 0, 5, 0));
@@ -697,10 +699,6 @@ mod tests {
 
     #[test]
     fn a_task_that_wakes_another_runs_though_no_switch_to_it_was_recorded() {
-        let event = |kind, us: u64, task, other, flag| {
-            let bits = Event::bits(flag, Context::Task);
-            Event { time: us * 1000, value: 0, task, other, extra: 0, cpu: 0, kind, bits }
-        };
         let mut history = History::default();
         history.event(&event(Kind::Switch, 0, 5, 6, 0));
         history.event(&event(Kind::Switch, 100, 6, 7, 1));
@@ -734,18 +732,14 @@ mod tests {
 
     #[test]
     fn what_a_task_was_charged_says_when_it_came_and_the_one_before_it_slept_if_it_is_woken() {
-        let event = |kind, us: u64, task, other, value, flag| {
-            let bits = Event::bits(flag, Context::Task);
-            Event { time: us * 1000, value, task, other, extra: 0, cpu: 0, kind, bits }
-        };
         let mut history = History::default();
-        history.event(&event(Kind::Switch, 0, 0, 5, 0, 0));
-        history.event(&event(Kind::Switch, 100, 5, 6, 0, 0));
+        history.event(&event(Kind::Switch, 0, 0, 5, 0));
+        history.event(&event(Kind::Switch, 100, 5, 6, 0));
         // The switch from 6 to 5 at 400 was not recorded; the clock tick at 4000 charges 5.
-        history.event(&event(Kind::Runtime, 4000, 5, 5, 3_600_000, 0));
-        history.event(&event(Kind::Waking, 5000, 6, 5, 0, 0));
-        history.event(&event(Kind::Switch, 6000, 5, 6, 0, 1));
-        history.event(&event(Kind::Switch, 6200, 6, 0, 0, 1));
+        history.event(&Event { value: 3_600_000, ..event(Kind::Runtime, 4000, 5, 5, 0) });
+        history.event(&event(Kind::Waking, 5000, 6, 5, 0));
+        history.event(&event(Kind::Switch, 6000, 5, 6, 1));
+        history.event(&event(Kind::Switch, 6200, 6, 0, 1));
         let recording = history.finish();
         assert_eq!((work(&recording, 5), work(&recording, 6)), (5_700_000, 500_000));
         let steps = &recording.tasks.iter().find(|task| task.pid == 6).unwrap().steps;
@@ -755,18 +749,14 @@ mod tests {
 
     #[test]
     fn the_way_to_an_idle_processor_is_known_by_the_charge_where_the_switch_was_not_recorded() {
-        let event = |kind, us: u64, task, other, value, flag| {
-            let bits = Event::bits(flag, Context::Task);
-            Event { time: us * 1000, value, task, other, extra: 0, cpu: 0, kind, bits }
-        };
         let mut history = History::default();
-        history.event(&event(Kind::Switch, 0, 5, 0, 0, 1));
+        history.event(&event(Kind::Switch, 0, 5, 0, 1));
         // From processor 1, which is not idle: 7 wakes 5, which comes after 30 us, wakes 8 and leaves.
-        history.event(&Event { cpu: 1, ..event(Kind::Switch, 10, 0, 7, 0, 0) });
-        history.event(&Event { cpu: 1, ..event(Kind::Waking, 100, 5, 7, 0, 0) });
-        history.event(&event(Kind::Waking, 150, 8, 5, 0, 0));
-        history.event(&event(Kind::Runtime, 200, 5, 5, 70_000, 0));
-        history.event(&event(Kind::Switch, 200, 5, 0, 0, 1));
+        history.event(&Event { cpu: 1, ..event(Kind::Switch, 10, 0, 7, 0) });
+        history.event(&Event { cpu: 1, ..event(Kind::Waking, 100, 5, 7, 0) });
+        history.event(&event(Kind::Waking, 150, 8, 5, 0));
+        history.event(&Event { value: 70_000, ..event(Kind::Runtime, 200, 5, 5, 0) });
+        history.event(&event(Kind::Switch, 200, 5, 0, 1));
         let recording = history.finish();
         assert_eq!(recording.delays[Waking::Idle as usize], [30_000]);
         assert_eq!(work(&recording, 5), 70_000);

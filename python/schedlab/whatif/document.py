@@ -15,7 +15,7 @@ LEAST_SHARE_PCT, LEAST_WAKEUPS = 0.1, 1.0
 MANY_UNKNOWN = 0.2
 #: A task that misses so large a share of its periods is named: what it does when it is on time is not recorded.
 MANY_MISSED = 0.1
-#: Where the share of any task is off by so many points, nothing of any task is predicted.
+#: Where the share of any task is off by more points than this, nothing of any task is predicted.
 COMPETING_POINTS = 5.0
 #: Counts in `causes` that are parts of others.
 PARTS = ("missed_periods", "irregular_timers")

@@ -324,10 +324,10 @@
       $("task").value = String(view.task);
       wanted();
       spread();
-      say(told(i));
+      say(words(i));
     }
 
-    function told(i) {
+    function words(i) {
       const how = AFTER[after(i)], cause = head.causes[runs.how[i] >> 5];
       const by = runs.by[i] >= 0 ? " by " + name(runs.by[i]) : after(i) === WOKEN ? " by " + cause : "";
       const waited = how ? ", " + how + by + ", after a wait of " + duration(runs.wait[i]) : "";
@@ -358,7 +358,7 @@
     canvas.addEventListener("pointermove", (e) => {
       if (!fingers.has(e.pointerId)) {
         const i = under(e.offsetX, e.offsetY);
-        if (i >= 0) say(told(i));
+        if (i >= 0) say(words(i));
         return;
       }
       const before = [...fingers.values()];
