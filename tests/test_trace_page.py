@@ -10,11 +10,15 @@ import math
 import re
 from html import unescape
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 from conftest import ROOT
 from test_report import browse, look, with_browser
 from test_trace_verb import HOG, IDLE, SERVER, Text, waits
+
+from schedlab.errors import Stopped
+from schedlab.traces import asked
 
 PLAYER = ROOT / "examples" / "traces" / "player.txt"
 WOKEN, PREEMPTED, NEW = 1, 2, 3
@@ -286,6 +290,22 @@ def test_what_cannot_be_written_is_refused_before_anything_is_read(schedlab, wor
     assert (done.returncode, done.stdout) == (2, "")
     assert said in done.stderr
     assert not list(schedlab.folder.glob("x.*"))
+
+
+def test_a_trace_that_is_stopped_leaves_the_old_file_and_no_other(tmp_path):
+    (tmp_path / "x.trace").write_text("old")
+
+    def written(text, stopped):
+        with asked._drawn(tmp_path / "x.trace") as file:
+            Path(file).write_text(text)
+            if stopped:
+                raise Stopped("stopped")
+
+    with pytest.raises(Stopped):
+        written("half", stopped=True)
+    assert ([path.name for path in tmp_path.iterdir()], (tmp_path / "x.trace").read_text()) == (["x.trace"], "old")
+    written("whole", stopped=False)
+    assert ([path.name for path in tmp_path.iterdir()], (tmp_path / "x.trace").read_text()) == (["x.trace"], "whole")
 
 
 def test_a_recording_that_cannot_be_read_leaves_no_files(schedlab, tmp_path):

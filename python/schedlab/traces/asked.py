@@ -86,14 +86,21 @@ def explain(
 
 @contextmanager
 def _drawn(path: Path | None) -> Iterator[str | None]:
-    """The file that the engine is to write: it puts a new one under a name; a device, a pipe or a link stays."""
-    if path is None or not is_stream(path):
-        yield path and os.path.realpath(path)
+    """The file that the engine is to write: it becomes `path` once it is whole; a device, a pipe or a link stays.
+
+    It is in a folder of its own next to that, which goes when the work is stopped.
+    """
+    if path is None:
+        yield None
         return
-    with tempfile.TemporaryDirectory(prefix="schedlab-") as folder:
+    beside = None if is_stream(path) else Path(os.path.realpath(path)).parent
+    with tempfile.TemporaryDirectory(prefix=".schedlab-", dir=beside) as folder:
         whole = Path(folder) / "trace"
         yield str(whole)
-        pour(whole, path)
+        if beside is None:
+            pour(whole, path)
+        else:
+            os.replace(whole, os.path.realpath(path))
 
 
 def lacks(found: dict[str, Any]) -> bool:
