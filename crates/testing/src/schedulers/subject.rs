@@ -34,6 +34,13 @@ impl Subject {
         T::visit(name, Of)
     }
 
+    /// The scheduler of that name in this repository. That this one function names all of them has their kernels compiled here:
+    /// at the optimisation of tests, a crate uses what generic code those that it depends on have compiled already.
+    #[cfg(feature = "built-in")]
+    pub fn built_in(name: &str) -> Option<Subject> {
+        Subject::named::<schedlab_policies::schedulers::All>(name)
+    }
+
     /// Runs a scenario under it, with its events, the audit and the contract.
     pub(super) fn run(self, scenario: &Scenario, seed: u64) -> Run {
         (self.run)(scenario, seed)
