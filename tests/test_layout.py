@@ -33,7 +33,7 @@ MAY: dict[str, set[str]] = {
     "experiment": KNOWN | {"tables", "executors", "targets", "run", "tune"},
     "caches": BASE | {"stats"},
     "traces": BASE | {"stats", "tables"},
-    "whatif": ASKED | {"tables"},
+    "whatif": ASKED | {"stats", "tables", "traces"},
     "matrix": KNOWN | {"experiment"},
     "parity": KNOWN | {"targets", "experiment"},
     "published": KNOWN | {"targets", "experiment"},

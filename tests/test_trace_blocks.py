@@ -41,3 +41,18 @@ def test_a_recording_without_the_event_has_no_interval():
     none = np.zeros((20, 2))
     found = blocks.difference(none, np.ones((20, 2)), rate)
     assert np.isnan(found.low)
+
+
+def test_another_recording_is_within_the_bounds_about_as_often_as_stated():
+    random = np.random.default_rng(2)
+    within = 0
+    for _ in range(200):
+        found = blocks.again(recording(random, 3), rate, resamples=400)
+        within += found.low <= rate(recording(random, 3).sum(axis=0)) <= found.high
+    assert 180 <= within < 200
+
+
+def test_too_few_blocks_say_nothing_of_another_recording():
+    found = blocks.again(np.ones((blocks.FEWEST - 1, 2)), rate)
+    assert found.mean == 1
+    assert np.isnan(found.low)

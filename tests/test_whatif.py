@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from statistics import fmean
 
 import pytest
 from conftest import valid
@@ -305,8 +306,8 @@ def test_a_recording_without_switches_is_refused_with_what_to_record(tmp_path, s
 
 def shares(**of: float) -> dict:
     """A run in which tasks had these shares."""
-    rows = [{"comm": name, "share_pct": share, "wakeups": 100} for name, share in of.items()]
-    return {"tasks": rows, "groups": {}, "span_s": 1.0}
+    rows = [{"comm": name, "share_pct": share, "wakeups": 100, "blocks": []} for name, share in of.items()]
+    return {"tasks": rows, "groups": {}, "span_s": 1.0, "blocks": {"count": 1, "width_s": 1.0}}
 
 
 @pytest.mark.parametrize(("replayed", "is_predicted"), [(64.0, True), (66.0, False), (55.5, True), (54.0, False)])
@@ -317,3 +318,23 @@ def test_nothing_is_predicted_where_what_competes_is_far_off(replayed, is_predic
     share = found.groups["server"][0]
     assert (share.predicted is not None) == is_predicted
     assert is_predicted or share.why_not.startswith("the share of hog, which competes for the processors")
+
+
+def run_of(shares_pct: list[float]) -> dict:
+    """A run of a second in which a task had these shares of as many blocks."""
+    width = 1.0 / len(shares_pct)
+    blocks = [{"block": block, "run_s": share / 100 * width} for block, share in enumerate(shares_pct)]
+    row = {"comm": "server", "share_pct": fmean(shares_pct), "wakeups": None, "blocks": blocks}
+    whole = {"blocks": {"count": len(shares_pct), "width_s": width}}
+    return {"tasks": [row], "groups": {}, "span_s": 1.0} | whole
+
+
+def test_an_interval_has_what_another_run_may_give_though_replays_agree():
+    steady, changing = [40.0] * 50, [10.0, 70.0] * 25
+    for of_blocks, width in ((steady, 0.0), (changing, 4 * 30 / 50**0.5 * 2**0.5)):
+        recorded = run_of(of_blocks) | {"head": {"release": None}}
+        one = Prepared({"recorded": recorded, "causes": {}, "fixed_work": None}, Path("none"))
+        replays = [run_of(of_blocks)] * 3
+        share = predict(one, Asked(), [], replays, replays, 10.0).groups["server"][0]
+        assert share.predicted == pytest.approx(40)
+        assert share.high - share.low == pytest.approx(width, rel=0.2, abs=1e-6)

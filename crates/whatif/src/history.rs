@@ -26,7 +26,7 @@ pub enum Step {
         /// Why it ended.
         cause: Cause,
     },
-    /// Found an answer of the task that it had woken before: that edge, which no event shows. See `hidden`.
+    /// Found an answer of the task that it had woken before: that edge, which no event shows. See `find_hidden`.
     Found(u32),
     /// Another task ran instead, though it could have gone on.
     Preempted,
@@ -63,6 +63,10 @@ pub struct Task {
     doubtful: Vec<usize>,
     /// The task that preempted it, and whether that has waited since.
     nested: Option<(Pid, bool)>,
+    /// The task that it woke last, since it came to its processor.
+    asked: Option<Pid>,
+    /// How often it woke a task again that had waited meanwhile, and had not left its processor: it needed no answer.
+    went_on: usize,
     named: u64,
     /// It left its processor by a switch that was not recorded, and perhaps to sleep.
     lost: bool,
@@ -100,6 +104,13 @@ impl Task {
                 *cause = Cause::Outside;
             }
         }
+    }
+
+    /// It needs the answers that it was found to have: it did not go on without them more often than it waited for others.
+    fn needs_answers(&self) -> bool {
+        let by_tasks =
+            self.steps.iter().filter(|step| matches!(step, Step::Wait { cause: Cause::Task(_), .. })).count();
+        self.went_on <= by_tasks
     }
 
     /// Of its waits, more than half were ended by tasks that go on: by these edges.
@@ -248,6 +259,9 @@ impl History {
                 task.computed += end.saturating_sub(since);
             }
             task.compute();
+            if !task.needs_answers() {
+                task.steps.retain(|step| !matches!(step, Step::Found(_)));
+            }
             // What would end its last wait is not recorded. One that mostly waits for others begins anew, and does so again.
             if let State::Waiting(from, _) = task.state
                 && !task.mostly_waits_for(&lasting)
@@ -271,8 +285,8 @@ impl History {
             let (policy, places) = (Policy::Fair(0), Places::default());
             let name = format!("task {pid}");
             let (life, ready) = ((self.now, None), self.now);
-            let (steps, doubtful, forked, computed, nested) = (Vec::new(), Vec::new(), false, 0, None);
-            let lost = false;
+            let (steps, doubtful, forked, computed) = (Vec::new(), Vec::new(), false, 0);
+            let (nested, asked, went_on, lost) = (None, None, 0, false);
             tasks.push(Task {
                 pid,
                 name,
@@ -287,6 +301,8 @@ impl History {
                 computed,
                 doubtful,
                 nested,
+                asked,
+                went_on,
                 named,
                 lost,
             });
@@ -414,7 +430,7 @@ impl History {
         let Some(task) = self.known(pid) else { return };
         let State::Running(_, since, woken) = task.state else { return };
         task.computed += now.saturating_sub(since);
-        task.ready = now;
+        (task.ready, task.asked) = (now, None);
         task.state = match left {
             Left::Runnable => {
                 task.compute();
@@ -527,7 +543,9 @@ impl History {
     fn find_hidden(&mut self, waker: Pid, woken: Pid) {
         let edge = self.recording.edges;
         let Some(task) = self.known(waker) else { return };
+        let again = task.asked.replace(woken) == Some(woken);
         if task.nested.take() != Some((woken, true)) {
+            task.went_on += usize::from(again);
             return;
         }
         let acts = |step: &Step| !matches!(step, Step::Compute(_) | Step::Preempted);
@@ -768,6 +786,36 @@ mod tests {
         let last = |pid| recording.tasks.iter().find(|task| task.pid == pid).unwrap().steps.last().copied();
         assert!(matches!(last(5), Some(Step::Wait { to: 303_000, cause: Cause::Outside, .. })));
         assert_eq!(last(6), Some(Step::Compute(100_000)));
+    }
+
+    /// Task 5 of processor 0 wakes task 6 of processor 1 that many times without a wait; then once there, is preempted by it, and wakes it again.
+    fn wakes_again(times: u64) -> Recording {
+        let mut history = History::default();
+        let on = |cpu, event| Event { cpu, ..event };
+        history.event(&event(Kind::Switch, 0, 0, 5, 0));
+        history.event(&on(1, event(Kind::Switch, 1, 6, 0, 1)));
+        for at in (1..=times).map(|turn| 100 * turn) {
+            history.event(&event(Kind::Waking, at, 6, 5, 0));
+            history.event(&on(1, event(Kind::Switch, at + 10, 0, 6, 0)));
+            history.event(&on(1, event(Kind::Switch, at + 50, 6, 0, 1)));
+        }
+        let end = 100 * (times + 1);
+        history.event(&event(Kind::Waking, end, 6, 5, 0));
+        history.event(&event(Kind::Switch, end + 2, 5, 6, 0));
+        history.event(&event(Kind::Switch, end + 40, 6, 5, 1));
+        history.event(&event(Kind::Waking, end + 60, 6, 5, 0));
+        history.event(&event(Kind::Switch, end + 70, 5, 6, 1));
+        history.finish()
+    }
+
+    #[test]
+    fn an_answer_is_needed_unless_the_task_goes_on_without_it_where_it_can() {
+        let found = |times| {
+            let recording = wakes_again(times);
+            let task = recording.tasks.iter().find(|task| task.pid == 5).unwrap();
+            task.steps.iter().filter(|step| matches!(step, Step::Found(_))).count()
+        };
+        assert_eq!((found(0), found(10)), (1, 0));
     }
 
     #[test]

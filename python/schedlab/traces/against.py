@@ -5,29 +5,12 @@ taken from cells a sixteenth of an octave wide, so their intervals are exact to 
 """
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from schedlab.stats import blocks as bootstrap
 from schedlab.tables import Cell, Column, Table
+from schedlab.traces.sums import QUANTILES, RATIOS, Side, statistic, sums
 from schedlab.units import alike
-
-if TYPE_CHECKING:
-    import numpy as np
-
-#: A row, and the whole of what was found in its recording.
-Side = tuple[dict[str, Any], dict[str, Any]]
-#: Of a row: the field of each metric, its unit, and the sums of a block that it is made of, the first over the second.
-RATIOS = {
-    "share": ("share_pct", "%", "run_s", "length_s", 100.0),
-    "switches": ("switches_per_s", "1/s", "switches", "length_s", 1.0),
-    "preempted": ("preempted_per_s", "1/s", "preempted", "length_s", 1.0),
-    "wakeup_latency.mean": ("mean", "us", "wakeup_wait_s", "wakeups", 1e6),
-}
-QUANTILES = {
-    "wakeup_latency.p50": ("p50", 0.5),
-    "wakeup_latency.p90": ("p90", 0.9),
-    "wakeup_latency.p99": ("p99", 0.99),
-}
 
 
 def compared(one: dict[str, Any], base: dict[str, Any], most: int) -> list[dict[str, Any]]:
@@ -77,7 +60,7 @@ def _differences(kind: str, name: str, one: Side, base: Side) -> list[dict[str, 
         values = [_value(row, metric) for row, _ in (one, base)]
         if None in values:
             continue
-        interval = bootstrap.difference(*_blocks(metric, one, base), _statistic(metric, one[0], base[0]))
+        interval = bootstrap.difference(*sums(metric, one, base), statistic(metric, one, base))
         found.append(
             {
                 "kind": kind,
@@ -106,67 +89,6 @@ def _value(row: dict[str, Any], metric: str) -> float | None:
         return row["wakeup_us"][QUANTILES[metric][0]]
     field = RATIOS[metric][0]
     return row["wakeup_us"][field] if field == "mean" else row[field]
-
-
-def _blocks(metric: str, one: Side, base: Side) -> tuple["np.ndarray", "np.ndarray"]:
-    """For each recording a row for each block: of a ratio its two sums, of a percentile how many are in each cell."""
-    if metric in QUANTILES:
-        cells = _cells(one[0], base[0])
-        return _spread(one, cells), _spread(base, cells)
-    _, _, above, below, _ = RATIOS[metric]
-    return _sums(one, above, below), _sums(base, above, below)
-
-
-def _sums(of: Side, above: str, below: str) -> "np.ndarray":
-    import numpy as np
-
-    row, whole = of
-    count, width = whole["blocks"]["count"], whole["blocks"]["width_s"]
-    sums = np.zeros((count, 2))
-    if below == "length_s":
-        sums[:, 1] = width
-        sums[-1, 1] = whole["span_s"] - width * (count - 1)
-    for block in row["blocks"]:
-        if block["block"] < count:
-            sums[block["block"], 0] += block[above]
-            if below != "length_s":
-                sums[block["block"], 1] += block[below]
-    return sums
-
-
-def _cells(*rows: dict[str, Any]) -> list[float]:
-    return sorted({cell for row in rows for block in row["blocks"] for cell, _ in block["latencies_us"]})
-
-
-def _spread(of: Side, cells: list[float]) -> "np.ndarray":
-    import numpy as np
-
-    row, whole = of
-    places = {cell: place for place, cell in enumerate(cells)}
-    spread = np.zeros((whole["blocks"]["count"], len(cells)))
-    for block in row["blocks"]:
-        if block["block"] < len(spread):
-            for cell, times in block["latencies_us"]:
-                spread[block["block"], places[cell]] += times
-    return spread
-
-
-def _statistic(metric: str, *rows: dict[str, Any]) -> Any:
-    import numpy as np
-
-    if metric in RATIOS:
-        scale = RATIOS[metric][4]
-        return lambda sums: scale * sums[..., 0] / sums[..., 1]
-    share, cells = QUANTILES[metric][1], np.array(_cells(*rows))
-
-    def quantile(spread: np.ndarray) -> np.ndarray:
-        up_to = np.cumsum(spread, axis=-1)
-        total = up_to[..., -1:]
-        place = (up_to < np.ceil(share * total)).sum(axis=-1)
-        middle = cells[np.minimum(place, len(cells) - 1)] * (1 + 1 / 32)
-        return np.where(total[..., 0] > 0, middle, np.nan)
-
-    return quantile
 
 
 def table(found: list[dict[str, Any]], title: str) -> Table:

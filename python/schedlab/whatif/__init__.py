@@ -1,5 +1,9 @@
 """What another scheduler or setting would have done to the tasks of a recording.
 
-`asked` is what is changed; `replays` makes the runs; `judged` says which numbers of them can be trusted, and gives
-these with intervals; `document` and `shown` put it in JSON and in tables.
+asked.py       what is changed
+replays.py     the runs
+judged.py      which numbers of them can be trusted, with intervals
+scatter.py     how far another run may be from them
+document.py    predictions as JSON
+shown.py       predictions as tables
 """

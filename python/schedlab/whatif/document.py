@@ -2,12 +2,15 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from statistics import median
 from typing import Any
 
+from schedlab.traces.sums import Side
 from schedlab.whatif.asked import Asked
 from schedlab.whatif.judged import NUMBERS, SHARE_POINTS, Predicted, elapsed, judge, of_row
 from schedlab.whatif.replays import Prepared
+from schedlab.whatif.scatter import scatter
 
 #: Tasks with less of a processor are left out of the groups by name, unless they wake as often a second.
 LEAST_SHARE_PCT, LEAST_WAKEUPS = 0.1, 1.0
@@ -148,8 +151,8 @@ def predict(
     """The prediction from replays of the recorded setting and of the changed one."""
     groups = {}
     for group in _groups(one, asked):
-        recorded, *rows = (_row(found, group, asked) for found in (one.recorded, *base, *new))
-        of_base, of_new = rows[: len(base)], rows[len(base) :]
+        recorded, *of_base = (_row(found, group, asked) for found in (one.recorded, *base))
+        of_new = [(row, found) for found in new if (row := _row(found, group, asked))]
         groups[group] = _judged(recorded, of_base, of_new)
     time = elapsed(one.found["fixed_work"], base, new, limit)
     if why := _irregular(one, new) or _competing(one, base):
@@ -184,11 +187,12 @@ def _share(found: dict[str, Any], name: str) -> float:
     return sum(row["share_pct"] for row in found["tasks"] if row["comm"] == name)
 
 
-def _judged(recorded: dict | None, base: list[dict | None], new: list[dict | None]) -> list[Predicted]:
-    numbers = [
-        judge(path, of_row(recorded, path), [of_row(row, path) for row in base], [of_row(row, path) for row in new])
-        for path in NUMBERS
-    ]
+def _judged(recorded: dict | None, base: list[dict | None], new: list[Side]) -> list[Predicted]:
+    numbers = []
+    for path in NUMBERS:
+        wanted = [(value, side) for side in new if (value := of_row(side[0], path)) is not None]
+        of_base, of_new = [of_row(row, path) for row in base], [value for value, _ in wanted]
+        numbers.append(judge(path, of_row(recorded, path), of_base, of_new, partial(scatter, path, wanted)))
     share = numbers[0]
     if share.why_not and share.recorded is not None:
         return [Predicted(number.recorded, why_not=f"its share: {share.why_not}") for number in numbers]

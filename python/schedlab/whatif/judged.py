@@ -6,11 +6,12 @@ The gate is self-consistency: the replay of the recorded setting has to give the
     switches    within 15 %
     durations   within 15 % or 0.1 ms, or within the range of the replays
 
-A number that passes is predicted as the median of the replays of the changed setting. Its interval is the range of
-these, widened by what the replay of the recorded setting is off: a model that is 5 % low there may be 5 % low here.
+A number that passes is predicted as the median of the replays of the changed setting. Its interval spans these and
+what another run of that length may give (`scatter`), and is widened by what the replay of the recorded setting is off:
+a model that is 5 % low there may be 5 % low here.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import Any
@@ -54,9 +55,16 @@ def of_row(row: dict[str, Any] | None, path: Sequence[str]) -> float | None:
 
 
 def judge(
-    path: Sequence[str], recorded: float | None, base: Sequence[float | None], new: Sequence[float | None]
+    path: Sequence[str],
+    recorded: float | None,
+    base: Sequence[float | None],
+    new: Sequence[float | None],
+    another: Callable[[], tuple[float, float] | None] = lambda: None,
 ) -> Predicted:
-    """A number from its values in the recording, in replays of it, and in replays of the changed setting."""
+    """A number from its values in the recording, in replays of it, and in replays of the changed setting.
+
+    `another` gives the bounds of another run of the changed setting, if it can.
+    """
     known, wanted = [one for one in base if one is not None], [one for one in new if one is not None]
     if recorded is None:
         return Predicted(None, why_not="the recording does not have it")
@@ -65,7 +73,8 @@ def judge(
     off = _off(path[0], recorded, known)
     if off:
         return Predicted(recorded, why_not=off)
-    low, high = _widened(path[0], recorded, known, min(wanted), max(wanted))
+    spanned = [*wanted, *(another() or ())]
+    low, high = _widened(path[0], recorded, known, min(spanned), max(spanned))
     return Predicted(recorded, median(wanted), low, high)
 
 

@@ -94,7 +94,7 @@ def run(
 
     from schedlab.system.interrupt import ctrl_c, result
 
-    question = json.dumps(measured(asked))
+    question = json.dumps({**measured(asked), "blocks": True})
     texts = [json.dumps(one) for one in scenarios]
     jobs = [(text, seed) for text in texts for seed in range(1, asked.seeds + 1)]
 
