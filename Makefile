@@ -113,7 +113,7 @@ MODELLED := --hypothesis-seed=$(SEED) $(addprefix --ignore=,$(LIVE))
 test: export PROPTEST_RNG_SEED := $(SEED)
 test: setup $(VENV)/cluster
 	cargo test $(RUST_TESTS)
-	cargo test --locked --manifest-path examples/own_policies/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}/examples
+	cargo test --locked --manifest-path examples/own_policies/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}
 	scripts/live-tests
 	$(PYTEST) $(MODELLED) --numprocesses auto --dist loadfile || $(PYTEST) $(MODELLED) $(AGAIN)
 	$(PYTEST) $(LIVE) || $(PYTEST) $(LIVE) $(AGAIN)
