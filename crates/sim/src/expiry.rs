@@ -13,8 +13,9 @@ use schedlab_model::{
 use schedlab_policies::schedulers::{Context, Enqueue, Scheduler};
 
 impl<S: Scheduler, O: Observer> Kernel<S, O> {
+    /// The first timer expires. With `ONE` processor, its number is a constant for the compiler.
     #[inline]
-    pub fn timer_expired(&mut self) {
+    pub fn timer_expired<const ONE: bool>(&mut self) {
         self.view.waker = None;
         match self.timers.take() {
             Some(Expiry::Wake { task, number }) if self.awaits(task, number) => {
@@ -22,7 +23,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                 if self.costs.timer_interrupt > 0 {
                     return self.begin_timer_interrupt(task);
                 }
-                self.wake(task, Enqueue::Wakeup);
+                self.wake::<ONE>(task, Enqueue::Wakeup);
                 self.interrupted(self.view.tasks[task as usize].cpu);
             }
             Some(Expiry::Awake { task, number }) if self.awaits(task, number) => {

@@ -58,7 +58,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                 }
                 Next::Timer => {
                     self.now = self.timers.next();
-                    self.timer_expired();
+                    self.timer_expired::<ONE>();
                     None
                 }
                 Next::Tick => {

@@ -85,8 +85,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 
     /// The policy's choice of a processor for a new or woken task; there is none to make where there is but one.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    fn place(&mut self, task: TaskId, why: Enqueue) -> CpuId {
-        if self.cpus.len() == 1 {
+    fn place<const ONE: bool>(&mut self, task: TaskId, why: Enqueue) -> CpuId {
+        if ONE || self.cpus.len() == 1 {
             return 0;
         }
         let cpu = self.scheduler.select_cpu(&mut context!(self), task, why);
@@ -101,12 +101,12 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     #[cold]
     #[inline(never)]
     pub fn wake_rarely(&mut self, task: TaskId, why: Enqueue) {
-        self.wake(task, why);
+        self.wake::<false>(task, why);
     }
 
     /// A task that waited, or is new, becomes able to run.
     #[cfg_attr(not(debug_assertions), inline(always))]
-    pub fn wake(&mut self, task: TaskId, why: Enqueue) {
+    pub fn wake<const ONE: bool>(&mut self, task: TaskId, why: Enqueue) {
         let process = &mut self.processes[task as usize];
         process.state = State::Runnable;
         if S::FEATURES.user_returns {
@@ -115,7 +115,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         if S::FEATURES.clairvoyant {
             self.foresee(task);
         }
-        let cpu = self.place(task, why);
+        let cpu = self.place::<ONE>(task, why);
         self.emit(Kind::Wakeup, u8::from(why == Enqueue::New), cpu, task, 0, 0);
         let running = self.cpus[cpu as usize].running;
         if self.replayed.is_some() && why == Enqueue::Wakeup {
