@@ -27,8 +27,9 @@ struct Set {
 pub(crate) struct Wasted {
     /// Whether there are several processors.
     counts: bool,
-    /// The idle processors.
+    /// The idle processors, and their number.
     idle: CpuSet,
+    idle_count: u32,
     /// The first is of the tasks that may use all processors.
     sets: Vec<Set>,
     /// By task, its set; the first, for those beyond the end.
@@ -50,6 +51,7 @@ impl Wasted {
         Wasted {
             counts: processors > 1,
             idle: all.clone(),
+            idle_count: processors.into(),
             sets: vec![Set { allowed: all, waiting: 0 }],
             set_of: Vec::new(),
             coming: None,
@@ -92,7 +94,7 @@ impl Wasted {
     /// Processors that are wasted now.
     fn wasted(&self) -> u32 {
         if let [all] = &self.sets[..] {
-            return if all.waiting > 0 { all.waiting.min(self.idle.count()) } else { 0 };
+            return all.waiting.min(self.idle_count);
         }
         let useful = || self.sets.iter().filter(|set| set.waiting > 0 && set.allowed.meets(&self.idle));
         let waiting = useful().fold(0u32, |waiting, set| waiting.saturating_add(set.waiting));
@@ -105,11 +107,13 @@ impl Wasted {
 
     #[inline(always)]
     pub fn idles(&mut self, cpu: CpuId) {
+        self.idle_count += u32::from(!self.idle.has(cpu));
         self.idle.insert(cpu);
     }
 
     #[inline(always)]
     pub fn busy(&mut self, cpu: CpuId) {
+        self.idle_count -= u32::from(self.idle.has(cpu));
         self.idle.remove(cpu);
     }
 
