@@ -2,7 +2,7 @@
 
 use super::MOST_PROCESSORS;
 use crate::task::CpuId;
-use std::{fmt, sync::Arc};
+use std::{cmp::Ordering, fmt, sync::Arc};
 
 /// Processors to a word.
 const WORD: usize = u64::BITS as usize;
@@ -169,6 +169,19 @@ impl CpuSet {
     /// Its processors, ascending.
     pub fn iter(&self) -> impl Iterator<Item = CpuId> {
         members(self.first, self.filled(), |word| self.word(word))
+    }
+
+    /// Its processors, ascending from one on, beginning again after the last.
+    pub fn around(&self, first: CpuId) -> impl Iterator<Item = CpuId> {
+        let (word_of_first, rest) = (usize::from(first) / WORD, u64::MAX << (usize::from(first) % WORD));
+        let from = move |word: usize| match word.cmp(&word_of_first) {
+            Ordering::Less => 0,
+            Ordering::Equal => rest,
+            Ordering::Greater => u64::MAX,
+        };
+        let behind = members(self.first & from(0), self.filled(), move |word| self.word(word) & from(word));
+        let before = members(self.first & !from(0), self.filled(), move |word| self.word(word) & !from(word));
+        behind.chain(before)
     }
 
     /// The processors that both have, ascending.
@@ -371,6 +384,12 @@ mod tests {
             let mut sum = a.clone();
             sum.add(&b);
             prop_assert_eq!((sum, a == b), (a.or(&b), one == two));
+        }
+
+        #[test]
+        fn around_a_processor_are_those_from_it_on_and_then_those_before(own in cpus(), first in 0..1025u16) {
+            let (before, behind): (Vec<CpuId>, Vec<CpuId>) = own.iter().partition(|&&cpu| cpu < first);
+            prop_assert!(set(&own).around(first).eq(behind.into_iter().chain(before)));
         }
 
         #[test]

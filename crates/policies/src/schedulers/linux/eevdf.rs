@@ -369,11 +369,8 @@ impl Rule {
     }
 
     /// Whether the shorter slice of a woken entity lets it break the current one's protection.
-    #[inline(always)]
-    fn is_shorter(&self, tree: &mut Tree<Self>, Meeting { current, woken, .. }: Meeting) -> bool {
-        if tree.entity(woken).claim.slice >= tree.entity(current).claim.slice {
-            return false;
-        }
+    #[cold]
+    fn breaks_protection(&self, tree: &mut Tree<Self>, Meeting { current, woken, .. }: Meeting) -> bool {
         let (one, other) = (*tree.entity(current), *tree.entity(woken));
         let mean = tree.queue(one.queue).avg_vruntime();
         !self.to_deadline()
@@ -608,7 +605,7 @@ impl FairClass for Rule {
     fn check_preempt_wakeup(&self, tree: &mut Tree<Self>, meeting: Meeting) -> bool {
         let Meeting { current, woken, forked, normal } = meeting;
         let (one, other) = (&tree.entities[current as usize], &tree.entities[woken as usize]);
-        let (id, delayed) = (one.queue, other.claim.delayed);
+        let (id, delayed, shorter) = (one.queue, other.claim.delayed, other.claim.slice < one.claim.slice);
         if one.is_idle() && !other.is_idle() {
             self.cancel_protect_slice(tree.entity(current));
             return true;
@@ -617,7 +614,7 @@ impl FairClass for Rule {
             return false;
         }
         tree.update_curr(self, id);
-        let shorter = self.is_shorter(tree, meeting);
+        let shorter = shorter && self.breaks_protection(tree, meeting);
         let latest = self.version == Version::V6_18;
         if latest && !shorter && (forked || delayed) {
             return false;

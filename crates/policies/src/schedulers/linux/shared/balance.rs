@@ -200,8 +200,6 @@ impl<L: FairClass> Linux<L> {
 
     /// A task to pull, or why there is none. Where all tasks of the busiest processor are bound, another one is looked for.
     pub fn load_balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, pull: &mut Pull) -> Result<TaskId, Outcome> {
-        let domain = self.domain(cpu, pull.level);
-        let others = domain.span.and_not(&domain.groups[0].span);
         loop {
             if pull.from.is_none() {
                 pull.from = self.find_busiest(cx, cpu, pull);
@@ -221,6 +219,8 @@ impl<L: FairClass> Linux<L> {
                 return Err(if pull.pulled { Outcome::Moved } else { Outcome::Failed });
             }
             pull.from.take().into_iter().for_each(|(from, _)| pull.excluded.insert(from));
+            let domain = self.domain(cpu, pull.level);
+            let others = domain.span.and_not(&domain.groups[0].span);
             if others.iter_without(&pull.excluded).next().is_none() {
                 return Err(Outcome::AllPinned);
             }

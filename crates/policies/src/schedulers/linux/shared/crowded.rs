@@ -6,7 +6,7 @@ use super::{
     domains::Level,
     hierarchy::FairClass,
     linux::Linux,
-    loads::{FULL, LOAD, REALTIME, RUNNABLE, UTIL},
+    loads::{FULL, LOAD, RUNNABLE, UTIL},
 };
 use crate::schedulers::Context;
 use schedlab_model::{Nanos, task::CpuId};
@@ -44,23 +44,26 @@ impl<L: FairClass> Linux<L> {
         if !one_by_one || !plain {
             return None;
         }
-        let crowded = || domain.span.iter_both(&self.tree.crowded);
-        let mut busiest: Option<(CpuId, u64)> = None;
+        let (mut several, mut busiest) = (false, None::<(CpuId, u64)>);
         // In the order of the groups.
-        for other in crowded().filter(|&other| other > cpu).chain(crowded().filter(|&other| other < cpu)) {
+        self.tree.crowded.around(cpu).filter(|&other| domain.span.has(other)).for_each(|other| {
+            several = true;
+            // No real-time task takes a part.
+            let (capacity, most) = (self.capacity(other, 0), busiest.map(|(_, most)| most));
+            if most.is_some_and(|most| self.tree.highest_load_of(other) * FULL < (most + 1) * capacity) {
+                return; // its mean load, rounded down, cannot be more
+            }
             let loads = self.tree.loads_of(now, other);
-            let (capacity, util) = (self.capacity(other, loads[REALTIME]), self.cpu_util(other, loads[UTIL]));
-            let mean = loads[LOAD] * FULL / capacity;
+            let (mean, util) = (loads[LOAD] * FULL / capacity, self.cpu_util(other, loads[UTIL]));
             let overloaded = is_overloaded(capacity, util, loads[RUNNABLE], domain.imbalance_pct());
-            if overloaded && busiest.is_none_or(|(_, most)| mean > most) {
+            if overloaded && most.is_none_or(|most| mean > most) {
                 busiest = Some((other, mean));
             }
-        }
-        let (several, highest) = (crowded().next().is_some(), chain.len() == 1);
+        });
         if several && busiest.is_none() {
             return None; // the others count, too
         }
-        if highest {
+        if chain.len() == 1 {
             self.balancer.overloaded = several;
         }
         Some(busiest.map(|(other, _)| (other, Amount::Tasks(u64::from(self.tree.h_nr_running(other)) / 2))))

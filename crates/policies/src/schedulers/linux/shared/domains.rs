@@ -116,11 +116,6 @@ pub struct Domains {
     pub hidden: Vec<bool>,
 }
 
-/// The processors of a set, ascending from one on, beginning again after the last.
-pub fn around(set: &CpuSet, first: CpuId) -> impl Iterator<Item = CpuId> {
-    set.iter().filter(move |&cpu| cpu >= first).chain(set.iter().filter(move |&cpu| cpu < first))
-}
-
 impl Domains {
     /// As a kernel builds them.
     pub fn new(topology: &Topology, kernel: Kernel) -> Domains {
@@ -206,7 +201,7 @@ impl Domains {
     fn ring(&self, cpu: CpuId, span: &CpuSet, below: &[CpuSet], level: usize, known: &mut Known) -> Vec<Group> {
         let mut covered = CpuSet::none();
         let mut groups = Vec::new();
-        for other in around(span, cpu) {
+        for other in span.around(cpu) {
             if covered.has(other) {
                 continue;
             }

@@ -191,6 +191,12 @@ impl<L: FairClass> Tree<L> {
         self.loads.queues.get(usize::from(cpu)).map_or([0; 4], |queue| queue.averages.values_at(now))
     }
 
+    /// The most that the load of a processor can be before the weight of its tasks changes.
+    #[inline]
+    pub fn highest_load_of(&self, cpu: CpuId) -> u64 {
+        self.loads.queues.get(usize::from(cpu)).map_or(0, |queue| queue.averages.highest(LOAD))
+    }
+
     /// The times for which a task could run, and did. (task_runnable, task_util)
     pub fn task_averages(&self, now: Nanos, task: EntityId) -> [u64; 2] {
         let Some(entity) = self.entities.get(task as usize) else { return [0; 2] };

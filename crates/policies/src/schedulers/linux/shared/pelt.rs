@@ -54,10 +54,7 @@ impl<const N: usize> Averages<N> {
     fn pass(&mut self, now: Nanos) {
         let kept = kept(now - std::mem::replace(&mut self.since, now));
         for (scaled, level) in self.scaled.iter_mut().zip(self.levels) {
-            // What it differs from its level by is what fades.
-            let level = (level << FRACTION) as i64;
-            let rest = i128::from(*scaled as i64 - level) * i128::from(kept);
-            *scaled = (level + (rest >> 32) as i64) as u64;
+            *scaled = fade(*scaled, level, kept);
         }
     }
 
@@ -74,9 +71,16 @@ impl<const N: usize> Averages<N> {
     }
 
     /// All of them at a later time, in whole units.
-    pub fn values_at(mut self, now: Nanos) -> [u64; N] {
-        self.advance(now, self.levels);
-        self.scaled.map(|scaled| scaled >> FRACTION)
+    #[inline]
+    pub fn values_at(&self, now: Nanos) -> [u64; N] {
+        let kept = if now > self.since { kept(now - self.since) } else { 1 << 32 };
+        std::array::from_fn(|which| fade(self.scaled[which], self.levels[which], kept) >> FRACTION)
+    }
+
+    /// The most that an average can become while its quantity stays as it is, in whole units: it goes from where it is to the level.
+    #[inline]
+    pub fn highest(&self, which: usize) -> u64 {
+        self.value(which).max(self.levels[which])
     }
 
     /// Some of a quantity comes from elsewhere with its past, or goes there.
@@ -161,6 +165,14 @@ impl Parts {
     pub fn set(&mut self, which: usize, scaled: u64) {
         self.scaled[which] = scaled as u32;
     }
+}
+
+/// An average after a time that leaves this fraction of 2^32: what it differs from its level by is what fades.
+#[inline]
+fn fade(scaled: u64, level: u64, kept: u64) -> u64 {
+    let level = (level << FRACTION) as i64;
+    let rest = i128::from(scaled as i64 - level) * i128::from(kept);
+    (level + (rest >> 32) as i64) as u64
 }
 
 /// What a given time leaves of a contribution, as a fraction of 2^32; within a period by the first terms of the series of

@@ -27,15 +27,18 @@ impl<L: FairClass> Linux<L> {
 
     /// Whether nothing runs or is ready on a processor.
     pub fn available_idle_cpu(&self, cx: &Context<'_>, cpu: CpuId) -> bool {
-        cx.processors[cpu as usize].running.is_none() && self.nr_running(cpu) == 0
+        cx.idle.has(cpu) && self.nr_running(cpu) == 0
     }
 
-    /// Whether at most SCHED_IDLE tasks run or are ready on a processor. (available_idle_cpu, sched_idle_cpu)
+    /// Whether at most SCHED_IDLE tasks run or are ready on a processor.
     pub fn is_idle(&self, cx: &Context<'_>, cpu: CpuId) -> bool {
-        let Some(running) = cx.processors[cpu as usize].running else { return self.nr_running(cpu) == 0 };
+        if cx.idle.has(cpu) { self.nr_running(cpu) == 0 } else { self.tree.idle_tasks && self.sched_idle_cpu(cx, cpu) }
+    }
+
+    /// The same of one on which a task runs.
+    fn sched_idle_cpu(&self, cx: &Context<'_>, cpu: CpuId) -> bool {
         let others = || self.waiting(cpu).all(|entity| self.tree.entities[entity as usize].is_idle());
-        self.tree.idle_tasks
-            && cx.tasks[running as usize].policy == Policy::Idle
+        cx.processors[cpu as usize].running.is_some_and(|running| cx.tasks[running as usize].policy == Policy::Idle)
             && self.realtime.count(cpu) + self.deadline.count(cpu) == 0
             && (self.nr_running(cpu) == 1 || others())
     }

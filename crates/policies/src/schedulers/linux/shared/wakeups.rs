@@ -3,7 +3,6 @@
 
 use super::{
     balancer::Kernel,
-    domains::around,
     hierarchy::FairClass,
     linux::Linux,
     loads::{FULL, LOAD, REALTIME},
@@ -135,10 +134,10 @@ impl<L: FairClass> Linux<L> {
         }
         let first = (target + 1) % self.cpus.len() as CpuId;
         if !cores {
-            return around(allowed, first).take(most as usize).find(|&cpu| self.is_idle(cx, cpu));
+            return allowed.around(first).take(most as usize).find(|&cpu| self.is_idle(cx, cpu));
         }
         let (mut left, mut noted) = (allowed.clone(), None);
-        for cpu in around(allowed, first) {
+        for cpu in allowed.around(first) {
             let threads = &self.balancer.domains.threads[usize::from(cpu)];
             if !left.has(cpu) {
                 continue; // its core was seen already
@@ -161,7 +160,7 @@ impl<L: FairClass> Linux<L> {
         }
         let threads = |cpu: CpuId| self.balancer.domains.threads[usize::from(cpu)].iter();
         let whole = |&cpu: &CpuId| threads(cpu).all(|thread| self.available_idle_cpu(cx, thread));
-        let found = around(allowed, target).find(whole);
+        let found = allowed.around(target).find(whole);
         self.balancer.shared[cache].idle_cores = found.is_some();
         found
     }
@@ -176,15 +175,15 @@ impl<L: FairClass> Linux<L> {
         let state = &self.balancer.states[usize::from(here)];
         let (span, cost) = (self.cache_size(target) * (state.mean_idle / IDLE_PART), state.scan_cost + 1);
         let most = if span > LEAST * cost { span / cost } else { LEAST } - 1;
-        let found = around(allowed, target).take(most as usize).position(|cpu| self.is_idle(cx, cpu))?;
+        let found = allowed.around(target).take(most as usize).position(|cpu| self.is_idle(cx, cpu))?;
         let (cost, took) = (state.scan_cost as i64, (found as u64 + 1) * LOOK);
         self.balancer.states[usize::from(here)].scan_cost = (cost + (took as i64 - cost) / 8) as Nanos;
-        around(allowed, target).nth(found)
+        allowed.around(target).nth(found)
     }
 
     /// The first free processor that can do what a task needs, else the free one that can do most. (select_idle_capacity)
     fn select_idle_capacity(&self, cx: &Context<'_>, allowed: &CpuSet, target: CpuId, needs: u64) -> Option<CpuId> {
-        let free = || around(allowed, target).filter(|&cpu| self.is_idle(cx, cpu));
+        let free = || allowed.around(target).filter(|&cpu| self.is_idle(cx, cpu));
         let large = free().find(|&cpu| self.fits_capacity(cx.now, needs, cpu));
         let capacity = |cpu: CpuId| self.capacity(cpu, self.tree.loads_of(cx.now, cpu)[REALTIME]);
         large.or_else(|| free().reduce(|best, cpu| if capacity(cpu) > capacity(best) { cpu } else { best }))
