@@ -50,6 +50,21 @@ def test_the_simulated_machine_next_to_a_counted_guest_has_its_costs():
     assert (noisy["preset"], noisy["processors"]) == ("host", 2)
 
 
+def test_only_several_counted_processors_take_turns_in_the_simulated_machine_too():
+    machine = {"preset": "host", "topology": {"cores_per_cache": 1}}
+    asked = Experiment.from_dict({"machine": machine, "duration": "1s", "workload": HOGS_OF_ONE}, "hogs")
+
+    def turns(count: int, counted: bool) -> list[int] | None:
+        (one,) = on_a_guests_machine(asked, count, counted).cells()
+        layout = one.scenario["machine"]["topology"]
+        assert layout["cores_per_cache"]
+        return layout.get("turns")
+
+    assert turns(4, counted=True) == [4, 3, 3, 3]
+    assert turns(1, counted=True) is None
+    assert turns(2, counted=False) is None
+
+
 @pytest.mark.parametrize("count", [0, 1, 17])
 def test_a_number_that_cannot_take_turns_is_refused(schedlab, small, count):
     why = f"{count} processors that take turns; there can be 2 to 16 of them, and guest:6.1 has one"

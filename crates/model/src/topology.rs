@@ -26,6 +26,7 @@ pub struct Topology {
     cpus: Vec<Place>,
     distances: Vec<Vec<u16>>,
     thread_speed: f64,
+    turns: Option<Vec<u16>>,
 }
 
 impl Default for Topology {
@@ -37,7 +38,13 @@ impl Default for Topology {
 impl Topology {
     /// Processors at these places, the distances between their nodes, and the speed of a thread whose sibling runs.
     pub fn new(cpus: Vec<Place>, distances: Vec<Vec<u16>>, thread_speed: f64) -> Topology {
-        Topology { cpus, distances, thread_speed }
+        Topology { cpus, distances, thread_speed, turns: None }
+    }
+
+    /// The same, with processors that take turns of these relative lengths; a shorter list is repeated.
+    pub fn in_turns(self, lengths: &[u16]) -> Topology {
+        let turns = lengths.iter().copied().cycle().take(self.cpus.len()).collect();
+        Topology { turns: Some(turns), ..self }
     }
 
     /// Equal processors, a core each, with one cache and one memory node.
@@ -100,6 +107,12 @@ impl Topology {
         self.thread_speed
     }
 
+    /// How long the turn of each processor is compared with the others', if they take turns on one: of its speed, each that runs a task has
+    /// the share of its turn in those of all that do.
+    pub fn turns(&self) -> Option<&[u16]> {
+        self.turns.as_deref()
+    }
+
     /// Whether some cores are favoured over others.
     pub fn has_favoured(&self) -> bool {
         self.cpus.windows(2).any(|pair| pair[0].priority != pair[1].priority)
@@ -108,6 +121,7 @@ impl Topology {
     /// Whether every processor always runs at full speed.
     pub fn is_even(&self) -> bool {
         let first = |cpu: usize| self.threads(cpu as CpuId).count() == 1 || self.thread_speed >= 1.0;
-        (0..self.cpus.len()).all(|cpu| first(cpu) && self.cpus[cpu].capacity == CAPACITY)
+        let alone = self.turns.is_none() || self.cpus.len() < 2;
+        alone && (0..self.cpus.len()).all(|cpu| first(cpu) && self.cpus[cpu].capacity == CAPACITY)
     }
 }

@@ -56,6 +56,14 @@ fn processors_are_cores_with_one_cache_where_nothing_is_said() {
 }
 
 #[test]
+fn processors_that_take_turns_are_uneven_unless_there_is_one() {
+    let turns = |processors| of(processors, 1, json!({ "turns": [4, 3] }));
+    assert_eq!(turns(3).turns(), Some(&[4, 3, 4][..]), "a shorter list is repeated");
+    assert!(!turns(2).is_even() && turns(1).is_even());
+    assert_eq!(of(2, 1, json!({})).turns(), None);
+}
+
+#[test]
 fn given_distances_are_those_between_nodes() {
     let distances = json!([[10, 16, 22], [16, 10, 16], [22, 16, 10]]);
     let topology = of(3, 3, json!({ "distances": { "value": distances, "source": "a listing" } }));

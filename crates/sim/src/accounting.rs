@@ -53,6 +53,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// next task: a reader blocks as soon as it has sent a command, and a woken task may preempt the interrupted one. An idle
     /// processor does it in its idle time; one that is about to choose is not idle.
     pub fn steal(&mut self, cpu: usize, cost: Nanos) {
+        let cost = self.speeds.as_ref().map_or(cost, |speeds| speeds.overhead(cpu, cost));
         let state = &mut self.cpus[cpu];
         if state.running != NO_TASK || self.wishes.resched.has(cpu as CpuId) {
             state.overhead += cost;
@@ -83,14 +84,16 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let task = pick.task;
         let process = &self.processes[task as usize];
         let (left, signals, kernel) = (process.left, process.signals, process.kernel);
+        let mode = process.mode;
+        let mut cost = if stayed { 0 } else { self.costs.context_switch };
+        if self.speeds.is_some() {
+            cost = self.change_speeds(index, true, cost);
+        }
         let cpu = &mut self.cpus[index];
-        cpu.mode = process.mode;
-        cpu.overhead += if stayed { 0 } else { self.costs.context_switch };
+        cpu.mode = mode;
+        cpu.overhead += cost;
         cpu.running = task;
         cpu.slice_end = pick.slice.map_or(Nanos::MAX, |slice| self.now + cpu.overhead + slice);
-        if self.speeds.is_some() {
-            self.change_speeds(index, true);
-        }
         let left = if self.caches.is_some() { self.move_in(index, task, left, stayed) } else { left };
         self.cpus[index].begin(self.now, left);
         self.view.runs(index, Some(task));
@@ -148,28 +151,31 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             self.vacate(index);
         }
         if self.speeds.is_some() {
-            self.change_speeds(index, false);
+            self.change_speeds(index, false, 0);
         }
         self.cpus[index].overhead = 0;
         self.view.processors[index].billed = None;
         self.emit(Kind::Idle, u8::from(self.disk_waiters > 0), index as CpuId, NO_TASK, 0, 0);
     }
 
-    /// A processor has something to run, or nothing any more: the other threads of its core become slower or faster.
+    /// A processor has something to run, or nothing any more: those that share with it become slower or faster. Gives what
+    /// the switch to it then costs.
     #[cold]
     #[inline(never)]
-    fn change_speeds(&mut self, cpu: usize, runs: bool) {
-        let Some(speeds) = &mut self.speeds else { return };
+    fn change_speeds(&mut self, cpu: usize, runs: bool, switch: Nanos) -> Nanos {
+        let Some(speeds) = &mut self.speeds else { return switch };
         let changed = speeds.note(cpu, runs);
+        let cost = speeds.overhead(cpu, switch);
         self.cpus[cpu].speed = speeds.now(cpu);
-        let siblings = if changed { speeds.siblings(cpu) } else { 0 };
-        for n in 0..siblings {
-            let Some(other) = self.speeds.as_ref().map(|speeds| speeds.sibling(cpu, n)) else { return };
+        let affected = if changed { speeds.affected(cpu) } else { 0 };
+        for n in 0..affected {
+            let Some(other) = self.speeds.as_ref().map(|speeds| speeds.other(cpu, n)) else { break };
             self.settle(other);
             let speed = self.speeds.as_ref().map_or(FULL, |speeds| speeds.now(other));
             self.cpus[other].go_on_at(self.now, speed);
             self.changes::<false>(other);
         }
+        cost
     }
 
     /// One more or one less task waits for the drive; what idle processors wait for may have changed.

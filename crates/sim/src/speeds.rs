@@ -1,11 +1,12 @@
-//! How fast processors are: threads of a core take from each other, and some cores can do less than others.
+//! How fast processors are: threads of a core take from each other, some cores can do less than others, and processors may take turns.
 //!
 //! ```text
-//! speed  =  c * s          wall time  =  work / speed
+//! speed  =  c * s * t          wall time  =  work / speed
 //! ```
 //!
-//! c what the core can do, of one of full size; s the speed of a thread while another thread of its core runs a task, else 1. A burst is
-//! work: its time on a processor of full size. Interrupts and switching are not slowed down.
+//! c what the core can do, of one of full size; s the speed of a thread while another thread of its core runs a task, else 1; t the
+//! share of its turn in those of all processors that run tasks, where these take turns, else 1. A burst is work: its time on a processor
+//! of full size. Interrupts and switching are slowed down by turns only; their cost is what holds when they begin.
 
 use schedlab_model::{
     Nanos,
@@ -24,6 +25,15 @@ pub(crate) struct Speeds {
     speeds: Vec<[u64; 2]>,
     /// For each processor, whether it runs a task.
     busy: Vec<bool>,
+    turns: Option<Turns>,
+}
+
+/// The turns that processors take.
+#[derive(Debug)]
+struct Turns {
+    lengths: Vec<u64>,
+    /// The sum of those of the processors that run tasks.
+    taken: u64,
 }
 
 impl Speeds {
@@ -42,28 +52,49 @@ impl Speeds {
                 .collect(),
             busy: vec![false; all.len()],
             speeds: all.map(|cpu| [alone(cpu), shared(cpu)]).collect(),
+            turns: topology
+                .turns()
+                .map(|turns| Turns { lengths: turns.iter().copied().map(u64::from).collect(), taken: 0 }),
         }))
     }
 
     /// A processor has something to run, or nothing any more. Returns whether that is a change.
     pub fn note(&mut self, cpu: usize, runs: bool) -> bool {
-        std::mem::replace(&mut self.busy[cpu], runs) != runs
+        let changed = std::mem::replace(&mut self.busy[cpu], runs) != runs;
+        if let (true, Some(turns)) = (changed, &mut self.turns) {
+            let own = turns.lengths[cpu];
+            turns.taken = if runs { turns.taken + own } else { turns.taken - own };
+        }
+        changed
     }
 
-    /// How many other threads its core has.
-    pub fn siblings(&self, cpu: usize) -> usize {
-        self.siblings[cpu].len()
+    /// How many others become slower or faster when it begins or ends to run: the other threads of its core; all, where they take turns.
+    pub fn affected(&self, cpu: usize) -> usize {
+        self.turns.as_ref().map_or(self.siblings[cpu].len(), |_| self.busy.len() - 1)
     }
 
-    /// The n-th of the other threads of its core.
-    pub fn sibling(&self, cpu: usize, n: usize) -> usize {
-        self.siblings[cpu][n].into()
+    /// The n-th of these.
+    pub fn other(&self, cpu: usize, n: usize) -> usize {
+        self.turns.as_ref().map_or_else(|| self.siblings[cpu][n].into(), |_| n + usize::from(n >= cpu))
+    }
+
+    /// What an interrupt or a switch costs on a processor now.
+    pub fn overhead(&self, cpu: usize, cost: Nanos) -> Nanos {
+        self.share(cpu).map_or(cost, |[own, all]| scaled(cost, all, own))
+    }
+
+    /// The turn of a processor, and those of all that run tasks if it does.
+    fn share(&self, cpu: usize) -> Option<[u64; 2]> {
+        let turns = self.turns.as_ref()?;
+        let own = turns.lengths[cpu];
+        Some([own, if self.busy[cpu] { turns.taken } else { turns.taken + own }])
     }
 
     /// How fast a processor is now.
     pub fn now(&self, cpu: usize) -> u64 {
         let shares = self.siblings[cpu].iter().any(|&other| self.busy[usize::from(other)]);
-        self.speeds[cpu][usize::from(shares)]
+        let speed = self.speeds[cpu][usize::from(shares)];
+        self.share(cpu).map_or(speed, |[own, all]| (speed * own / all).max(1))
     }
 }
 

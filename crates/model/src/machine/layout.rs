@@ -51,6 +51,11 @@ pub struct Layout {
     /// repeated.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub priorities: Option<Sourced<Vec<u16>>>,
+    /// The processors take turns on one, as those of a guest that counts the instructions of all: how long the turn of each is compared with
+    /// the others'. Each that runs a task has the share of its turn in those of all that do; with `[1]`, an n-th of its speed while n run
+    /// tasks. A list that is shorter than the number of processors is repeated. Each has its own speed, if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub turns: Option<Sourced<Vec<u16>>>,
 }
 
 fn is_default(numbering: &Numbering) -> bool {
@@ -100,7 +105,12 @@ impl Machine {
             Numbering::ThreadsFirst => cpu / layout.threads().max(1),
         };
         let cpus = (0..processors).map(|cpu| places[usize::from(core(cpu))]).collect();
-        Topology::new(cpus, layout.all_distances(self.nodes.get()), layout.thread_speed())
+        let distances = layout.all_distances(self.nodes.get());
+        let topology = Topology::new(cpus, distances, layout.thread_speed());
+        match layout.turns.as_ref() {
+            Some(lengths) => topology.in_turns(lengths.value()),
+            None => topology,
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-//! Threads that share a core, and cores that can do less: by hand.
+//! Threads that share a core, cores that can do less, and processors that take turns: by hand.
 
 use schedlab_model::{MILLISECOND, Nanos, SECOND, event::Kind, task::TaskId};
 use schedlab_policies::schedulers::RoundRobin;
@@ -83,4 +83,73 @@ fn a_machine_whose_processors_are_even_runs_as_one_without_a_topology() {
     let plain = on("processors = 4", jobs);
     let threads = on("processors = 4, topology = { threads = 2, thread_speed = 1.0, cores_per_cache = 1 }", jobs);
     assert_eq!(plain.events, threads.events);
+}
+
+#[test]
+fn hogs_on_processors_that_take_turns_need_as_many_times_as_long_as_there_are_hogs() {
+    let two = [job("a", 0, "500ms"), job("b", 1, "500ms")].concat();
+    let run = on("processors = 2, topology.turns = [1]", &two);
+    ends(&run, 0, SECOND);
+    ends(&run, 1, SECOND);
+    // All do 100 ms in 300; two have 100 left for the second one, in 200; the last does its 100 alone.
+    let three = [job("a", 0, "100ms"), job("b", 1, "200ms"), job("c", 2, "300ms")].concat();
+    let run = on("processors = 3, topology.turns = [1]", &three);
+    ends(&run, 0, 300 * MILLISECOND);
+    ends(&run, 1, 500 * MILLISECOND);
+    ends(&run, 2, 600 * MILLISECOND);
+}
+
+/// An interrupt of 1 ms in every 10 takes 2 of them where two processors take turns: 400 ms of work need 800 of the 80 % that are left.
+#[test]
+fn interrupts_take_turns_too() {
+    let machine = "processors = 2, topology.turns = [1], clock = { hz = \"100/s\", interrupt = \"1ms\" }";
+    let run = on(machine, &[job("a", 0, "400ms"), job("b", 1, "400ms")].concat());
+    assert!(run.end.abs_diff(SECOND) <= 4 * MILLISECOND, "{}", run.end);
+}
+
+/// With turns of 3 and 1, 300 and 100 ms are done in 400; what is left of the second job goes at full speed.
+#[test]
+fn a_longer_turn_is_a_larger_share_of_the_speed() {
+    let run = on("processors = 2, topology.turns = [3, 1]", &[job("a", 0, "300ms"), job("b", 1, "250ms")].concat());
+    ends(&run, 0, 400 * MILLISECOND);
+    ends(&run, 1, 550 * MILLISECOND);
+}
+
+#[test]
+fn idle_processors_take_no_turns() {
+    ends(&on("processors = 8, topology.turns = [1]", &job("a", 5, "1s")), 0, SECOND);
+}
+
+/// Of two cores of full size and two of half of it, threads of one core run at 0.8: 1024 * 0.8 / 3 and 512 / 3 of 1024.
+#[test]
+fn turns_are_shared_out_after_cores_and_threads() {
+    let machine =
+        "processors = 3, topology = { threads = 2, thread_speed = 0.8, capacities = [1024, 512], turns = [1] }";
+    let run = on(machine, &[job("a", 0, "80ms"), job("b", 1, "50ms"), job("c", 2, "80ms")].concat());
+    (0..3).for_each(|task| ends(&run, task, 300 * MILLISECOND));
+}
+
+/// While any processor that takes turns runs a task, work is done at full speed, however often tasks come, go and move.
+#[test]
+fn processors_that_take_turns_together_do_the_work_of_one() {
+    let jobs =
+        "workload.a = { count = 5, passes = 300, steps = [{ compute = \"700us\" }, { sleep = { exp = \"9ms\" } }] }\n";
+    let run = on("processors = 3, topology.turns = [1]", jobs);
+    let (mut running, mut since, mut busy) = ([false; 3], 0, 0);
+    for event in &run.events {
+        let runs = match event.kind {
+            Kind::SwitchIn => true,
+            Kind::Idle => false,
+            _ => continue,
+        };
+        if running.contains(&true) {
+            busy += event.time - since;
+        }
+        since = event.time;
+        running[usize::from(event.cpu)] = runs;
+    }
+    // Each change of speed may round the work of three processors by a nanosecond.
+    let work: Nanos = 5 * 300 * 700_000;
+    assert!(busy.abs_diff(work) <= 3 * run.events.len() as Nanos, "{busy} for {work}");
+    assert!(busy < run.totals.user, "several at once were never at work");
 }

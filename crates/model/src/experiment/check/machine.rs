@@ -92,6 +92,17 @@ fn layout(at: &Path, machine: &Machine) -> Result<(), Fault> {
     if let Some(rows) = layout.distances.as_ref().map(Sourced::value) {
         distances(&at.key("distances"), rows, nodes)?;
     }
+    if let Some(lengths) = layout.turns.as_ref().map(Sourced::value) {
+        if lengths.is_empty() {
+            return Err(Fault::new(
+                at.key("turns"),
+                "an empty list: give the turn of a processor a length, such as [1]",
+            ));
+        }
+        for &length in lengths {
+            between(|| at.key("turns"), length.into(), 1, u16::MAX.into())?;
+        }
+    }
     for &capacity in layout.capacities.as_ref().map_or(&[][..], |list| list.value()) {
         between(|| at.key("capacities"), capacity.into(), 1, CAPACITY.into())?;
     }
