@@ -305,6 +305,8 @@ impl Collector {
                     *charged = charged.saturating_add(e.a);
                 }
             }
+            // Linux does not count where a new task is put as a migration. (wake_up_new_task: __set_task_cpu)
+            Kind::Migrated if e.flag == 1 => {}
             Kind::Migrated => {
                 if let Some(job) = self.job(e) {
                     job.migrations += 1;

@@ -415,6 +415,7 @@ fn cache_disk_and_kernel_entries_are_counted() {
         irq(Irq::Clock),
         irq(Irq::Disk),
         at(1, 0, Kind::SystemCall, 0, 0, 0),
+        at(1, 0, Kind::Migrated, 1, 1, 0),
         at(2, 0, Kind::Migrated, 0, 1, 0),
         at(2, 0, Kind::CacheLookup, 1, 7, 8),
         at(2, 0, Kind::CacheLookup, 0, 8, 8),

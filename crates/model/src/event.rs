@@ -66,7 +66,7 @@ pub enum Kind {
     Mark,
     /// A signal was sent to the task (`flag` 0), or its handler began (1). `a`: signals still unhandled, this one included.
     Signal,
-    /// A task moved to another processor. `a`: the one it left.
+    /// A task moved to another processor. `a`: the one it left. `flag` 1: it is new and has not run yet.
     Migrated,
     /// A task requested memory (`flag` 1 granted, 0 refused). `a`: bytes it has now, `b`: bytes set aside for it.
     Memory,

@@ -92,7 +92,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let cpu = self.scheduler.select_cpu(&mut context!(self), task, why);
         let from = std::mem::replace(&mut self.view.tasks[task as usize].cpu, cpu);
         if from != cpu {
-            self.emit(Kind::Migrated, 0, cpu, task, from.into(), 0);
+            self.emit(Kind::Migrated, u8::from(why == Enqueue::New), cpu, task, from.into(), 0);
         }
         cpu
     }

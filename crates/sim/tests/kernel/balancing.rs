@@ -3,7 +3,10 @@
 
 use schedlab_model::{MILLISECOND, SECOND, event::Kind, task::TaskId};
 use schedlab_policies::schedulers::All;
-use schedlab_testing::schedulers::figures::{Table, hog, latencies, mean, measure, s10, share};
+use schedlab_testing::schedulers::{
+    figures::{Table, hog, latencies, mean, measure, s10, share},
+    run, scenario,
+};
 
 const BOTH: [&str; 2] = ["name = \"eevdf\"", "name = \"cfs\""];
 const SEEDS: std::ops::Range<u64> = 1..6;
@@ -111,5 +114,19 @@ fn a_sender_alone_on_its_processor_gets_the_receiver_placed_there() {
         let busy = (share(&run, 0) + share(&run, 1)).round();
         assert_eq!(busy, 100.0, "{scheduler}");
         assert!(run.of(Kind::Migrated).count() < 100, "{scheduler}: {} moves", run.of(Kind::Migrated).count());
+    }
+}
+
+/// Linux puts a new task on its processor without counting it (wake_up_new_task).
+#[test]
+fn where_a_new_task_is_put_is_no_migration() {
+    let steps = "[{ fork = [{ compute = \"20ms\" }] }, { compute = \"20ms\" }, \"wait\"]";
+    for scheduler in BOTH {
+        let text = format!(
+            "machine = {{ preset = \"uniform\", processors = 2 }}\nscheduler = {{ {scheduler} }}\nworkload.parent.steps = {steps}\n"
+        );
+        let run = run::<All>(&scenario(&text), 1);
+        assert_eq!(run.of(Kind::SwitchIn).find(|event| event.task == 1).map(|event| event.cpu), Some(1), "{scheduler}");
+        assert_eq!(run.get("migrations"), 0.0, "{scheduler}");
     }
 }
