@@ -18,7 +18,6 @@ pub struct Arrangement {
     nodes: Vec<Node>,
     distances: Vec<Vec<u16>>,
     thread_speed: Option<f64>,
-    turns: Option<Vec<u16>>,
     /// Of the first processor.
     domains: Vec<NamedDomain>,
 }
@@ -50,11 +49,7 @@ impl Arrangement {
         let nodes: Vec<u16> = (0..=numbers.iter().map(|&cpu| topology.place(cpu).node).max().unwrap_or(0)).collect();
         let own = Arrangement::new(topology, &numbers, &nodes);
         let shared = own.threads() > 1;
-        Arrangement {
-            thread_speed: shared.then(|| topology.thread_speed()),
-            turns: topology.turns().map(<[u16]>::to_vec),
-            ..own
-        }
+        Arrangement { thread_speed: shared.then(|| topology.thread_speed()), ..own }
     }
 
     /// The processors of the running host; none if its kernel does not report them.
@@ -79,8 +74,7 @@ impl Arrangement {
         let places = 0..nodes.len() as u16;
         let row = |from: u16| places.clone().map(|to| topology.distance(from, to)).collect();
         let distances = places.clone().map(row).collect();
-        let domains = domains::of(topology, numbers);
-        Arrangement { nodes: all, distances, thread_speed: None, turns: None, domains }
+        Arrangement { nodes: all, distances, thread_speed: None, domains: domains::of(topology, numbers) }
     }
 
     fn cores(&self) -> impl Iterator<Item = &Core> {
@@ -120,7 +114,6 @@ impl Arrangement {
             "nodes": self.nodes.iter().map(node).collect::<Vec<_>>(),
             "distances": self.distances,
             "thread_speed": self.thread_speed,
-            "turns": self.turns,
             "domains": self.domains.iter().map(domains::json).collect::<Vec<_>>(),
         })
     }
@@ -167,9 +160,6 @@ impl Arrangement {
                 let _ = write!(text, "; a thread of one runs at {speed} of its speed while another does");
             }
             text.push('\n');
-        }
-        if self.turns.is_some() {
-            text += "processors take turns: each that runs a task has a share of its speed\n";
         }
         text
     }
