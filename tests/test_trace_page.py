@@ -37,12 +37,10 @@ class Runs:
         self.all = []
         begin = 0
         for _ in range(self.head["runs"]):
-            step, long, task, cpu, wait = (self._number() for _ in range(5))
+            step, long, task, cpu, wait, how = (self._number() for _ in range(6))
             begin += step
-            how = self.bytes[self.at]
-            self.at += 1
             after, end, more = how & 3, how >> 2 & 7, how >> 5
-            named = after == PREEMPTED or (after == WOKEN and self.head["causes"][more] == "task")
+            named = after == PREEMPTED or (after == WOKEN and self.head["causes"][more] in ("task", "lock", "message"))
             by = self._number() - 1 if named else -1
             self.all.append((task, cpu, begin, long, wait, after, end, more, by))
         assert self.at == len(self.bytes)

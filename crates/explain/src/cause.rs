@@ -1,6 +1,6 @@
-//! Why a wait ended: what the processor that recorded a waking was doing at that moment.
+//! Why a wait ended: what the processor that recorded a waking was doing at that moment, and in which system calls waker and woken were.
 
-use schedlab_traces::kernel::{Context, Event, Kind};
+use schedlab_traces::kernel::{Call, Context, Event, Kind};
 use serde::Serialize;
 
 /// What ended a wait.
@@ -8,8 +8,12 @@ use serde::Serialize;
 #[serde(rename_all = "snake_case")]
 #[repr(u8)]
 pub enum Cause {
-    /// Another task.
+    /// Another task, and how is not known.
     Task,
+    /// Another task, in a futex call of its own: a lock, a condition, a semaphore or a barrier of user space.
+    Lock,
+    /// Another task, by what it put into or took out of a pipe, a socket or the like.
+    Message,
     /// A timer of the kernel.
     Timer,
     /// A drive completed a request.
@@ -28,8 +32,10 @@ pub enum Cause {
 
 impl Cause {
     /// All of them, in the order of their numbers.
-    pub const ALL: [Cause; 8] = [
+    pub const ALL: [Cause; 10] = [
         Cause::Task,
+        Cause::Lock,
+        Cause::Message,
         Cause::Timer,
         Cause::Disk,
         Cause::Network,
@@ -38,6 +44,22 @@ impl Cause {
         Cause::Stopped,
         Cause::Unknown,
     ];
+
+    /// Whether another task did it.
+    pub fn is_a_task(self) -> bool {
+        matches!(self, Cause::Task | Cause::Lock | Cause::Message)
+    }
+
+    /// What lies between a task that sleeps in a system call and the task that wakes it from another one. Two that read may wake each other,
+    /// too: a socket says to all who wait for it that there is room again. What the calls do not show is left to [`Cause::Task`]: a signal, a
+    /// thread that ends, work that the kernel does for a task.
+    pub(crate) fn between(sleeper: Call, waker: Call) -> Cause {
+        match (sleeper, waker) {
+            (Call::Futex, Call::Futex) => Cause::Lock,
+            (Call::Receive | Call::Send | Call::Poll, Call::Receive | Call::Send) => Cause::Message,
+            _ => Cause::Task,
+        }
+    }
 }
 
 /// `LOCAL_TIMER_VECTOR` of x86: the processor's own timer.

@@ -11,6 +11,7 @@ use crate::{
     slot::{IDLE, Slot, is_task},
     task::State,
 };
+use schedlab_traces::kernel::Call;
 
 impl Explainer {
     /// The task that had a processor is gone, and no event says so. `came`: when the next one came, if that is known. Gives when it left,
@@ -48,7 +49,7 @@ impl Explainer {
         } else {
             self.chains.unknown += 1;
         }
-        (task.state, task.since, task.charged) = (State::Lost, to, 0);
+        (task.state, task.since, task.charged, task.sleeps_in) = (State::Lost, to, 0, Call::Other);
         // Woken after it had left: that was a wakeup.
         match task.waking.filter(|waking| to > from && waking.time >= to) {
             Some(waking) => {

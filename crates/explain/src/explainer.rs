@@ -10,7 +10,7 @@ use crate::{
     wakers::Wakers,
     worst::Worst,
 };
-use schedlab_traces::kernel::{Event, Kind, Listener, Pid};
+use schedlab_traces::kernel::{Call, Event, Kind, Listener, Pid};
 
 /// What was seen that a question may need.
 #[derive(Debug, Clone, Copy, Default)]
@@ -52,6 +52,8 @@ pub struct Explainer {
     pub(crate) seen: Seen,
     pub(crate) chains: Chains,
     pub(crate) events: u64,
+    /// How often events were lost so far.
+    pub(crate) losses: u32,
     pub(crate) begun: bool,
     pub(crate) start: u64,
     pub(crate) now: u64,
@@ -78,6 +80,7 @@ impl Explainer {
             seen: Seen::default(),
             chains: Chains::default(),
             events: 0,
+            losses: 0,
             begun: false,
             start: 0,
             now: 0,
@@ -162,6 +165,14 @@ impl Explainer {
         }
     }
 
+    /// The current task enters a system call, or leaves the one that it is in.
+    fn system_call(&mut self, event: &Event, call: Call) {
+        let slot = self.tasks.slot(event.task, self.start);
+        if let Some(task) = self.tasks.all.get_mut(slot as usize) {
+            task.call = (call, self.losses);
+        }
+    }
+
     fn interrupt(&mut self, event: &Event) {
         self.seen.interrupts +=
             u64::from(matches!(event.kind, Kind::IrqEntry | Kind::SoftirqEntry | Kind::VectorEntry));
@@ -181,8 +192,9 @@ impl Explainer {
 impl Listener for Explainer {
     fn event(&mut self, event: &Event) {
         if matches!(event.kind, Kind::Named | Kind::Member | Kind::Treated | Kind::Lost) {
-            if event.kind != Kind::Lost {
-                self.about(event);
+            match event.kind {
+                Kind::Lost => self.losses = self.losses.wrapping_add(1),
+                _ => self.about(event),
             }
             return;
         }
@@ -207,6 +219,8 @@ impl Listener for Explainer {
             Kind::Fork => self.fork(event),
             Kind::Migrate => self.migrate(event),
             Kind::Runtime => self.runtime(event),
+            Kind::SyscallEnter => self.system_call(event, event.call()),
+            Kind::SyscallExit => self.system_call(event, Call::Other),
             Kind::IrqEntry
             | Kind::IrqExit
             | Kind::VectorEntry

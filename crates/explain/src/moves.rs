@@ -21,7 +21,7 @@ use crate::{
     wakers,
     worst::{After, Wait},
 };
-use schedlab_traces::kernel::{Event, Left, Pid};
+use schedlab_traces::kernel::{Call, Event, Left, Pid};
 
 impl Explainer {
     /// A processor goes from a task to another.
@@ -97,6 +97,7 @@ impl Explainer {
             }
         }
         (task.since, task.charged, task.slept) = (now, 0, 0);
+        task.sleeps_in = if left == Left::Sleeping { task.call(self.losses) } else { Call::Other };
         let preempted = left == Left::Runnable;
         if counts {
             task.counts.preempted += u64::from(preempted);
@@ -249,8 +250,14 @@ impl Explainer {
         if task.state.waits() {
             return;
         }
-        let cause = if task.state == State::Stopped { Cause::Stopped } else { interrupts.cause(event) };
-        let waker = if cause == Cause::Task { self.tasks.slot(event.other, self.start) } else { NONE };
+        let mut cause = if task.state == State::Stopped { Cause::Stopped } else { interrupts.cause(event) };
+        let mut waker = NONE;
+        if cause == Cause::Task {
+            let sleeps_in = if task.state == State::Running { task.call(self.losses) } else { task.sleeps_in };
+            waker = self.tasks.slot(event.other, self.start);
+            let wakes_in = self.tasks.all.get(waker as usize).map_or(Call::Other, |task| task.call(self.losses));
+            cause = Cause::between(sleeps_in, wakes_in);
+        }
         let task = &mut self.tasks.all[slot as usize];
         let number = wakers::number(cause, waker);
         if task.last_waker != number {

@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! timeline = length of the head (4 bytes, the lowest first), head (JSON), runs in order of their begin
-//! run      = begin since that of the run before (of the first: since the first event), length, task, processor, wait before it, how (a byte), who
-//! how      = after (2 bits) | end << 2 (3 bits) | cause << 5 (3 bits); without an after, 1 << 5: it ran when the recording began
+//! run      = begin since that of the run before (of the first: since the first event), length, task, processor, wait before it, how, who
+//! how      = after (2 bits) | end << 2 (3 bits) | cause << 5; without an after, 1 << 5: it ran when the recording began
 //! who      = the place of the waker or preempter among the tasks + 1, 0 if there is none; only after a waking by a task or a preemption
 //! ```
 //!
-//! Numbers but for `how` are varints: seven bits a byte, the lowest first, the highest bit set if more follow. Times are in ns.
+//! Numbers are varints: seven bits a byte, the lowest first, the highest bit set if more follow. Times are in ns.
 
 use crate::{
     cause::Cause,
@@ -90,10 +90,10 @@ impl Explainer {
 
 fn encode(run: &Run, before: u64, bytes: &mut Vec<u8>) {
     let wait = run.from.saturating_sub(run.waited_from);
-    let numbers = [run.from - before, run.to.saturating_sub(run.from), run.task.into(), run.cpu.into(), wait];
+    let length = run.to.saturating_sub(run.from);
+    let numbers = [run.from - before, length, run.task.into(), run.cpu.into(), wait, run.how.into()];
     numbers.into_iter().for_each(|number| varint(number, bytes));
-    bytes.push(run.how);
-    let woken_by_a_task = run.how & 3 == WOKEN && run.how >> 5 == Cause::Task as u8;
+    let woken_by_a_task = run.how & 3 == WOKEN && Cause::ALL[usize::from(run.how >> 5)].is_a_task();
     if woken_by_a_task || run.how & 3 == PREEMPTED {
         varint(if is_task(run.by) { u64::from(run.by) + 1 } else { 0 }, bytes);
     }

@@ -7,7 +7,7 @@ use crate::{
     slot::{NONE, Slot},
     wakers::NO_EDGE,
 };
-use schedlab_traces::kernel::Pid;
+use schedlab_traces::kernel::{Call, Pid};
 
 /// What a task does, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,6 +151,10 @@ pub(crate) struct Task {
     pub preempter: Slot,
     /// The task that made it during the recording.
     pub parent: Slot,
+    /// The system call that it is in, and how often events had been lost when it entered it.
+    pub call: (Call, u32),
+    /// The one that it sleeps in.
+    pub sleeps_in: Call,
     /// How long it had slept when it was woken, ns.
     pub slept: u64,
     /// What it was charged since its last switch, ns.
@@ -168,6 +172,12 @@ pub(crate) struct Task {
 }
 
 impl Task {
+    /// The system call that it is in; not known if its exit may be among the events that were lost since.
+    #[inline]
+    pub fn call(&self, losses: u32) -> Call {
+        if self.call.1 == losses { self.call.0 } else { Call::Other }
+    }
+
     pub fn new(pid: Pid, born: u64) -> Task {
         Task {
             pid,
@@ -183,6 +193,8 @@ impl Task {
             last_waker: NONE,
             preempter: NONE,
             parent: NONE,
+            call: (Call::Other, 0),
+            sleeps_in: Call::Other,
             slept: 0,
             charged: 0,
             priority: 0,

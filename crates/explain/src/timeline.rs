@@ -7,25 +7,25 @@ use schedlab_traces::kernel::Left;
 pub const MOST_RUNS: usize = 2_000_000;
 
 /// How a run ended, by its number.
-const RUNNABLE: u8 = 0;
-const SLEEPS: u8 = 1;
-const UNINTERRUPTIBLE: u8 = 2;
-const STOPPED: u8 = 3;
-const DEAD: u8 = 4;
+const RUNNABLE: u16 = 0;
+const SLEEPS: u16 = 1;
+const UNINTERRUPTIBLE: u16 = 2;
+const STOPPED: u16 = 3;
+const DEAD: u16 = 4;
 /// Events are missing.
-const UNKNOWN: u8 = 5;
+const UNKNOWN: u16 = 5;
 /// It had not ended when the recording did.
-pub(crate) const GOES_ON: u8 = 6;
+pub(crate) const GOES_ON: u16 = 6;
 /// It never began: the task waits when the recording ends.
-pub(crate) const WAITS: u8 = 7;
+pub(crate) const WAITS: u16 = 7;
 
 /// What a run came after, by its number.
-pub(crate) const WOKEN: u8 = 1;
-pub(crate) const PREEMPTED: u8 = 2;
-const NEW: u8 = 3;
+pub(crate) const WOKEN: u16 = 1;
+pub(crate) const PREEMPTED: u16 = 2;
+const NEW: u16 = 3;
 
 /// It ran already when the recording began.
-const CUT: u8 = 1 << 5;
+const CUT: u16 = 1 << 5;
 
 /// A run; times are the clock's.
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +38,7 @@ pub(crate) struct Run {
     /// Who woke or preempted it.
     pub by: Slot,
     pub cpu: u16,
-    pub how: u8,
+    pub how: u16,
 }
 
 /// The runs so far.
@@ -102,9 +102,9 @@ impl Timeline {
 }
 
 /// What a run came after, and by whom; the task itself stands for none.
-pub(crate) fn code(after: After, task: Slot) -> (u8, Slot) {
+pub(crate) fn code(after: After, task: Slot) -> (u16, Slot) {
     match after {
-        After::Waking(waking) => (WOKEN | (waking.cause as u8) << 5, waking.waker),
+        After::Waking(waking) => (WOKEN | (waking.cause as u16) << 5, waking.waker),
         After::Preemption(by) => (PREEMPTED, by),
         After::Start => (NEW, task),
     }

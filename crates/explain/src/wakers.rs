@@ -1,14 +1,18 @@
 //! Who wakes whom: for each pair how often, how long the woken had slept, and how long it waited afterwards.
 
-use crate::{cause::Cause, slot::Slot};
+use crate::{
+    cause::Cause,
+    slot::{NONE, Slot},
+};
 use hashbrown::HashMap;
 
 /// No place in the table.
 pub(crate) const NO_EDGE: u32 = u32::MAX;
 /// Pairs that are distinguished. More are summed up by cause.
 const MOST: usize = 1 << 20;
-/// What wakes and is no task has one of the last numbers.
-const CAUSES: Slot = u32::MAX - 16;
+/// Slots have as many bits ([`crate::tasks`]); those of no task have them all set, but for the lowest.
+const SLOT_BITS: u32 = 24;
+const NO_SLOT: Slot = (1 << SLOT_BITS) - 1;
 
 /// A waker and a task that it wakes.
 #[derive(Debug, Clone)]
@@ -34,23 +38,22 @@ pub(crate) struct Wakers {
     places: HashMap<u64, u32>,
 }
 
-/// The waker's number: a slot, or one for each other cause.
-pub(crate) fn number(cause: Cause, waker: Slot) -> Slot {
-    if cause == Cause::Task { waker } else { CAUSES + cause as u32 }
+/// The number of a waker and of what wakes: cause and slot.
+pub(crate) fn number(cause: Cause, waker: Slot) -> u32 {
+    (cause as u32) << SLOT_BITS | waker & NO_SLOT
 }
 
 impl Wakers {
     /// The place of a pair.
     pub fn place(&mut self, cause: Cause, waker: Slot, woken: Slot) -> u32 {
         let whole = self.edges.len() >= MOST;
-        let waker = number(cause, waker);
-        let key = u64::from(waker) << 32 | u64::from(woken);
+        let key = u64::from(number(cause, waker)) << 32 | u64::from(woken);
         if let Some(place) = self.places.get(&key) {
             return *place;
         }
-        let key = if whole { u64::from(CAUSES + cause as u32) << 32 | u64::from(u32::MAX) } else { key };
+        let key = if whole { u64::from(number(cause, NONE)) << 32 | u64::from(u32::MAX) } else { key };
         *self.places.entry(key).or_insert_with(|| {
-            let waker = (!whole && waker < CAUSES).then_some(waker);
+            let waker = (!whole && waker != NONE).then_some(waker);
             let woken = (!whole).then_some(woken);
             self.edges.push(Edge { waker, cause, woken, count: 0, blocked: 0, latency: 0, longest: 0 });
             self.edges.len() as u32 - 1

@@ -7,7 +7,7 @@ mod made;
 use Left::{Dead, Runnable as R, Sleeping as S, Stopped as T, Uninterruptible as D};
 use made::{Made, row};
 use schedlab_explain::{By, Cause, Group, Options};
-use schedlab_traces::kernel::{Context, Event, Head, Kind, Left, state};
+use schedlab_traces::kernel::{Call, Context, Event, Head, Kind, Left, state};
 
 /// Seconds of microseconds.
 fn us(us: u64) -> f64 {
@@ -198,6 +198,76 @@ fn what_wakes_in_an_interrupt_is_not_the_task_that_was_current() {
     }
     let timer = report.wakers.iter().find(|pair| pair.cause == Cause::Timer).unwrap();
     assert_eq!((timer.waker.is_none(), timer.woken.as_ref().unwrap().pid), (true, 1));
+}
+
+/// Task 1 sleeps in a system call until task 2 wakes it in another one; the cause of that, and whether the waker is named.
+fn between(sleeper: Call, left: Left, waker: Call) -> (Cause, Option<i32>) {
+    let mut made = Made::default();
+    made.switch(0, 0, 0, R, 1).enters(5, 0, 1, sleeper).switch(10, 0, 1, left, 2).enters(20, 0, 2, waker);
+    made.waking(30, 0, 2, 1).leaves(35, 0, 2).switch(40, 0, 2, S, 1).leaves(45, 0, 1).switch(60, 0, 1, S, 0);
+    let report = made.report();
+    let causes: Vec<_> = row(&report, 1).blocked_by_s.iter().map(|it| (*it.0, *it.1)).collect();
+    let [(cause, slept)] = causes[..] else { panic!("{causes:?}") };
+    assert_eq!(slept, us(20));
+    let pair = report.wakers.iter().find(|pair| pair.woken.as_ref().is_some_and(|task| task.pid == 1)).unwrap();
+    assert_eq!(pair.cause, cause);
+    (cause, pair.waker.as_ref().map(|task| task.pid))
+}
+
+#[test]
+fn a_task_that_sleeps_in_a_futex_call_until_another_one_is_in_one_waits_for_a_lock() {
+    assert_eq!(between(Call::Futex, S, Call::Futex), (Cause::Lock, Some(2)));
+    assert_eq!(between(Call::Futex, S, Call::Other), (Cause::Task, Some(2)), "by a signal, or at the end of a thread");
+    assert_eq!(between(Call::Other, S, Call::Futex), (Cause::Task, Some(2)));
+}
+
+#[test]
+fn a_task_that_sleeps_in_a_read_or_write_until_another_one_is_in_one_waits_for_a_message() {
+    for sleeper in [Call::Receive, Call::Send, Call::Poll] {
+        for waker in [Call::Receive, Call::Send] {
+            assert_eq!(between(sleeper, S, waker), (Cause::Message, Some(2)), "{sleeper:?}, {waker:?}");
+        }
+        assert_eq!(between(sleeper, S, Call::Futex), (Cause::Task, Some(2)));
+    }
+    assert_eq!(
+        between(Call::Receive, D, Call::Send),
+        (Cause::Task, Some(2)),
+        "a lock of the kernel's own, as of a file"
+    );
+}
+
+#[test]
+fn an_interrupt_that_wakes_in_a_system_call_is_the_cause_all_the_same() {
+    let mut made = Made::default();
+    made.switch(0, 0, 0, R, 1).enters(5, 0, 1, Call::Futex).switch(10, 0, 1, S, 2).enters(20, 0, 2, Call::Futex);
+    made.at(30, 0, Kind::TimerExpire, 7).interrupt_wakes(30, 0, Context::HardInterrupt, 1).switch(40, 0, 2, R, 1);
+    assert_eq!(row(&made.report(), 1).blocked_by_s.keys().collect::<Vec<_>>(), [&Cause::Timer]);
+}
+
+#[test]
+fn a_system_call_whose_exit_may_be_lost_says_nothing() {
+    let cause = |lost_at: u64| {
+        let mut made = Made::default();
+        made.switch(0, 0, 0, R, 1).enters(5, 0, 1, Call::Futex).switch(10, 0, 1, S, 2).enters(20, 0, 2, Call::Futex);
+        made.waking(30, 0, 2, 1).switch(40, 0, 2, S, 1);
+        let place = made.0.iter().position(|event| event.time >= lost_at * 1000).unwrap();
+        made.0.insert(place, Event { kind: Kind::Lost, time: lost_at * 1000, ..made.0[place] });
+        *row(&made.report(), 1).blocked_by_s.keys().next().unwrap()
+    };
+    assert_eq!((cause(7), cause(15), cause(25)), (Cause::Task, Cause::Lock, Cause::Task));
+}
+
+#[test]
+fn a_pair_that_wakes_by_a_lock_and_by_messages_has_a_row_for_each() {
+    let mut made = Made::default();
+    made.switch(0, 0, 0, R, 1);
+    for (at, sleeper, waker) in [(10, Call::Futex, Call::Futex), (50, Call::Receive, Call::Send)] {
+        made.enters(at, 0, 1, sleeper).switch(at + 1, 0, 1, S, 2).enters(at + 5, 0, 2, waker);
+        made.waking(at + 10, 0, 2, 1).leaves(at + 11, 0, 2).switch(at + 20, 0, 2, S, 1).leaves(at + 21, 0, 1);
+    }
+    let pairs = made.report().wakers;
+    let found: Vec<_> = pairs.iter().map(|pair| (pair.cause, pair.waker.as_ref().unwrap().pid, pair.wakeups)).collect();
+    assert_eq!(found, [(Cause::Lock, 2, 1), (Cause::Message, 2, 1)]);
 }
 
 #[test]

@@ -99,6 +99,8 @@ fn any_event() -> impl Strategy<Value = Event> {
         Kind::TimerExpire,
         Kind::TimerDone,
         Kind::BlockComplete,
+        Kind::SyscallEnter,
+        Kind::SyscallExit,
         Kind::Named,
         Kind::Member,
         Kind::Treated,

@@ -15,11 +15,12 @@ const PLAIN: &[u8] = include_bytes!("data/perfetto.trace");
 const COMPACT: &[u8] = include_bytes!("data/perfetto-compact.trace");
 const TEXT: &str = include_str!("data/tracefs.txt");
 
-/// What the text has, as far as Perfetto records it.
+/// What the text has, as far as Perfetto records it: of system calls those that have a number.
 fn of_text() -> Vec<Event> {
     let left_out = [Kind::Fault, Kind::Runtime, Kind::Lost];
+    let one_call = |event: &Event| event.kind == Kind::SyscallEnter && event.value == u64::MAX;
     let found = hear_text(TEXT).1.found();
-    found.into_iter().filter(|event| !left_out.contains(&event.kind)).collect()
+    found.into_iter().filter(|event| !left_out.contains(&event.kind) && !one_call(event)).collect()
 }
 
 /// Events in an order that does not depend on that of bundles, without their contexts.

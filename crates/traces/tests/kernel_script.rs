@@ -4,7 +4,7 @@ mod kernel_text;
 
 use kernel_text::{comm, current, damaged, events, expected, hear, hear_text, printed, seconds};
 use proptest::prelude::*;
-use schedlab_traces::kernel::{Context, Event, Kind, Left};
+use schedlab_traces::kernel::{Call, Context, Event, Kind, Left};
 
 /// `perf record -a` of many kinds of events, by perf 6.1 on Linux 6.18.
 const SCRIPT: &str = include_str!("data/perf-script.txt");
@@ -203,6 +203,27 @@ fn trace_cmd_line(event: &Event) -> String {
     }
     let (comm, pid, time) = (comm(current(event)), current(event), seconds(event.time, 6));
     format!("{comm:>16}-{pid:<5} [{:03}] {time:>12}: {:<20} {fields}\n", event.cpu, format!("{name}:"))
+}
+
+#[test]
+fn a_system_call_says_what_it_is_about_by_its_name_or_number() {
+    let calls = [
+        ("raw_syscalls:sys_enter: NR 202 (7f, 80, 0, 0, 0, 0)", Kind::SyscallEnter, Call::Futex),
+        ("raw_syscalls:sys_exit: NR 202 = 0", Kind::SyscallExit, Call::Other),
+        ("syscalls:sys_enter_futex: uaddr: 0x7f, op: 0x80, val: 0x2", Kind::SyscallEnter, Call::Futex),
+        ("syscalls:sys_exit_futex: 0x0", Kind::SyscallExit, Call::Other),
+        ("syscalls:sys_enter_write: fd: 0x1, buf: 0x55, count: 0x8", Kind::SyscallEnter, Call::Send),
+        // As the kernel prints them.
+        ("sys_read(fd: 3, buf: 55, count: 400)", Kind::SyscallEnter, Call::Receive),
+        ("sys_read -> 0x10", Kind::SyscallExit, Call::Other),
+        ("sys_epoll_wait(epfd: 3)", Kind::SyscallEnter, Call::Poll),
+    ];
+    let line = |(at, (printed, ..)): (usize, &(&str, Kind, Call))| format!("a 7 [000] 1.{at:06}: {printed}\n");
+    let text: String = calls.iter().enumerate().map(line).collect();
+    let (head, heard) = hear_text(&text);
+    assert_eq!(head.losses, []);
+    let found: Vec<_> = heard.found().iter().map(|event| (event.kind, event.call(), event.task)).collect();
+    assert_eq!(found, calls.map(|(_, kind, call)| (kind, call, 7)));
 }
 
 proptest! {

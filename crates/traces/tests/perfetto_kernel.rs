@@ -5,7 +5,7 @@ mod kernel_text;
 use kernel_text::{Heard, events, hear};
 use proptest::prelude::*;
 use schedlab_traces::{
-    kernel::{Context, Event, Kind, Listener, read},
+    kernel::{Call, Context, Event, Kind, Listener, read},
     perfetto::Recorded,
 };
 use std::{io, path::Path};
@@ -18,8 +18,9 @@ const LOCAL_TIMER: u64 = 0xec;
 fn in_trace(heard: &Heard) -> Vec<Event> {
     let kept = |event: &Event| {
         let is_vector = matches!(event.kind, Kind::VectorEntry | Kind::VectorExit);
+        let is_named = event.kind == Kind::SyscallEnter && event.value == u64::MAX && event.call() != Call::Other;
         let is_somewhere = event.cpu != Event::ALL || event.kind == Kind::Lost;
-        is_somewhere && !LEFT_OUT.contains(&event.kind) && (!is_vector || event.value == LOCAL_TIMER)
+        is_somewhere && !is_named && !LEFT_OUT.contains(&event.kind) && (!is_vector || event.value == LOCAL_TIMER)
     };
     let mut events: Vec<_> = heard.found().into_iter().filter(kept).map(as_in_trace).collect();
     events.sort_by_key(|event| (event.time, event.cpu, event.kind, event.task, event.value, event.extra));

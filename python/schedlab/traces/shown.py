@@ -11,6 +11,8 @@ LOSSES = 5
 #: Causes of sleep as people read them.
 CAUSES = {
     "task": "another task",
+    "lock": "lock",
+    "message": "message",
     "timer": "timer",
     "disk": "disk",
     "network": "network",
@@ -212,7 +214,7 @@ def why(one: dict[str, Any]) -> str:
     named = f"{by['comm']}:{by['pid']}{_priority(by)}" if by else ""
     match one["after"]:
         case "wakeup":
-            return f"woken by {named or CAUSES[one['cause']]}"
+            return f"woken by {_through(named, one['cause'])}"
         case "preempted":
             return f"preempted by {named or 'a task'}"
     return "new"
@@ -241,7 +243,7 @@ def wakers(found: dict[str, Any], most: int) -> Table:
     ]
     rows = [
         [
-            Cell(_neighbour(one["waker"]) or CAUSES[one["cause"]]),
+            Cell(_through(_neighbour(one["waker"]), one["cause"])),
             Cell(_neighbour(one["woken"]) or "several"),
             Cell(str(one["wakeups"]), (one["wakeups"],)),
             _number(one["blocked_s"], 6),
@@ -251,6 +253,13 @@ def wakers(found: dict[str, Any], most: int) -> Table:
         for one in found["wakers"][:most]
     ]
     return Table(columns, rows, "who wakes whom")
+
+
+def _through(waker: str, cause: str) -> str:
+    """Who woke, and by what if that is known; what woke if no task did."""
+    if not waker:
+        return CAUSES[cause]
+    return waker if cause == "task" else f"{waker} ({CAUSES[cause]})"
 
 
 def _neighbour(task: dict[str, Any] | None) -> str:

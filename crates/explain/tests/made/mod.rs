@@ -1,7 +1,7 @@
 //! Recordings made by hand. Times are in microseconds.
 
 use schedlab_explain::{Explainer, Options, Report, Row};
-use schedlab_traces::kernel::{Context, Event, Head, Kind, Left, Listener, Pid};
+use schedlab_traces::kernel::{Call, Context, Event, Head, Kind, Left, Listener, Pid};
 
 /// Events, one by one.
 #[derive(Debug, Clone, Default)]
@@ -32,6 +32,16 @@ impl Made {
 
     pub fn at(&mut self, us: u64, cpu: u16, kind: Kind, value: u64) -> &mut Made {
         self.add(us, cpu, kind, 0, 0, value, 0)
+    }
+
+    /// The current task enters a system call.
+    pub fn enters(&mut self, us: u64, cpu: u16, task: Pid, call: Call) -> &mut Made {
+        self.add(us, cpu, Kind::SyscallEnter, task, task, 0, Event::bits(call as u8, Context::Task))
+    }
+
+    /// It leaves the one that it is in.
+    pub fn leaves(&mut self, us: u64, cpu: u16, task: Pid) -> &mut Made {
+        self.add(us, cpu, Kind::SyscallExit, task, task, 0, 0)
     }
 
     pub fn charged(&mut self, us: u64, cpu: u16, task: Pid, charged_us: u64) -> &mut Made {

@@ -2,6 +2,7 @@
 
 use super::{
     Context, Event, Kind, Listener, Pid, Recorded,
+    calls::Machine,
     comms::{Comms, MOST_TASKS},
     description::{self, Field, Fields, States, Text},
     tracepoints::{self, What},
@@ -51,6 +52,8 @@ pub(super) struct Decoder {
     tracepoints: Vec<Tracepoint>,
     /// The names of tasks.
     pub comms: Comms,
+    /// Whose numbers system calls have.
+    pub machine: Machine,
 }
 
 impl Default for Decoder {
@@ -61,6 +64,7 @@ impl Default for Decoder {
             by_id: Vec::new(),
             tracepoints: Vec::new(),
             comms: Comms::default(),
+            machine: Machine::default(),
         }
     }
 }
@@ -78,7 +82,10 @@ impl Decoder {
         }
         self.common_type = common_type;
         let plan = match tracepoints::find(system, name) {
-            Some(known) => Some(Plan::new(known, &fields).map_err(wrong)?),
+            Some(known) => {
+                let plan = Plan::new(known, &fields).map_err(wrong)?;
+                Some(Plan { what: tracepoints::of_one_call(plan.what, name), ..plan })
+            }
             None => None,
         };
         if plan.is_some_and(|plan| plan.what == What::Switch) {
@@ -125,7 +132,8 @@ impl Decoder {
         let tracepoint = self.tracepoints.get_mut(usize::from(index)).ok_or(Damaged)?;
         tracepoint.events += 1;
         let Some(plan) = &tracepoint.plan else { return Ok(()) };
-        plan.decode(self.states, &mut self.comms, Event { cpu, ..empty(time) }, record, out).ok_or(Damaged)
+        plan.decode(self.states, self.machine, &mut self.comms, Event { cpu, ..empty(time) }, record, out)
+            .ok_or(Damaged)
     }
 
     /// A task has a name since then.
@@ -200,6 +208,7 @@ impl Plan {
     fn decode(
         &self,
         states: States,
+        machine: Machine,
         comms: &mut Comms,
         mut it: Event,
         record: &[u8],
@@ -246,6 +255,10 @@ impl Plan {
             }
             What::Value(kind, flag) => {
                 (it.kind, it.value, it.bits) = (kind, number(0)? as u64, Event::bits(flag, context));
+            }
+            What::Enter => {
+                (it.kind, it.value) = (Kind::SyscallEnter, number(0)? as u64);
+                it.bits = Event::bits(machine.call(it.value) as u8, context);
             }
             What::HrtimerStart => {
                 (it.kind, it.value) = (Kind::TimerStart, number(0)? as u64);

@@ -2,7 +2,10 @@
 //!
 //! Long, because each kind of event says what its fields mean.
 
-use super::state::State;
+use super::{
+    calls::{Call, Machine},
+    state::State,
+};
 use std::collections::BTreeMap;
 
 /// The number of a thread, as the kernel gives it. 0 is the idle task of any processor.
@@ -100,9 +103,9 @@ pub enum Kind {
     BlockComplete,
     /// `task`, current, had a page fault in its own code (`flag` 0) or the kernel's (1). `value`: the address.
     Fault,
-    /// `task`, current, enters the system call `value`.
+    /// `task`, current, enters the system call `value`, [`u64::MAX`] if the file has its name alone. `flag`: [`Call`].
     SyscallEnter,
-    /// It returns from the system call `value`.
+    /// It returns from the system call `value`, as in its entry.
     SyscallExit,
     /// `task` has the name of that number from now on: `value`, see [`Listener::name`].
     Named,
@@ -171,6 +174,23 @@ impl Event {
             3 => Left::Stopped,
             _ => Left::Dead,
         }
+    }
+
+    /// What a system call that is entered is about.
+    #[inline]
+    pub fn call(&self) -> Call {
+        match self.flag() {
+            1 => Call::Futex,
+            2 => Call::Receive,
+            3 => Call::Send,
+            4 => Call::Poll,
+            _ => Call::Other,
+        }
+    }
+
+    /// The same by its number on x86-64.
+    pub(crate) fn call_by_number(&self) -> Call {
+        Machine::X86.call(self.value)
     }
 
     /// A flag and a context as they are kept in `bits`.

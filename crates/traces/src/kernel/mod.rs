@@ -16,6 +16,7 @@
 //!
 //!   description  layouts of records, from the kernel's own description of them
 //!   tracepoints  which tracepoints are read, and which of their fields
+//!   calls        what system calls are about
 //!   decoder      the kernel's records of tracepoints into events
 //!   comms        names of tasks, compared and numbered
 //!   order        events of several buffers in order of time
@@ -40,6 +41,7 @@
 mod blkparse;
 mod blktrace;
 mod buffers;
+mod calls;
 mod comms;
 mod copied;
 pub mod dat;
@@ -66,5 +68,6 @@ mod text;
 mod tracefs;
 mod tracepoints;
 
+pub use calls::Call;
 pub use event::{Context, Event, Head, Kind, Left, Listener, Loss, Pid, ReadError, Recorded};
 pub use open::{read, read_stream};

@@ -8,6 +8,7 @@
 mod compact;
 mod ftrace;
 
+use super::calls::Machine;
 use super::delivery::Delivery;
 use super::proto::{Fields, Value};
 use super::tasks::{MOST_PID, Source};
@@ -171,18 +172,20 @@ impl<L: Listener> Trace<'_, L> {
         }
     }
 
-    /// The kernel's release (1 utsname: 3 release) and the number of processors (8).
+    /// The kernel's release, the machine (1 utsname: 3 release, 4 machine) and the number of processors (8).
     fn system_info(&mut self, info: &[u8]) {
         for field in Fields::new(info) {
             match field {
                 (1, Value::Bytes(names)) => {
-                    let release = Fields::new(names).find_map(|field| match field {
-                        (3, Value::Bytes(text)) => {
-                            Some(String::from_utf8_lossy(&text[..text.len().min(256)]).into_owned())
+                    for name in Fields::new(names) {
+                        let (field, Value::Bytes(text)) = name else { continue };
+                        let text = String::from_utf8_lossy(&text[..text.len().min(256)]);
+                        match field {
+                            3 => self.release = Some(text.into_owned()),
+                            4 => self.bundles.machine = Machine::named(&text),
+                            _ => {}
                         }
-                        _ => None,
-                    });
-                    self.release = release.or(self.release.take());
+                    }
                 }
                 (8, Value::Number(count)) => self.processors = u16::try_from(count).unwrap_or(0),
                 _ => {}

@@ -2,6 +2,7 @@
 //!
 //! Names of tasks may have blanks, equals signs and brackets. So fields are taken from the right end of a line up to the name.
 
+use super::calls::{self, Call, Machine};
 use super::prefix::{decimal, last_word, pid};
 use super::{Event, Kind, Left, Pid};
 use memchr::memmem;
@@ -82,6 +83,7 @@ pub(super) fn reader(name: &[u8]) -> Option<Read> {
     let vector =
         |end: &str| name.strip_suffix(end.as_bytes()).is_some_and(|of| VECTORS.iter().any(|v| v.as_bytes() == of));
     known
+        .or_else(|| one_call(name))
         .or_else(|| vector("_entry").then_some((|text, at| numbered(text, at, Kind::VectorEntry, b"vector=")) as Read))
         .or_else(|| vector("_exit").then_some((|text, at| numbered(text, at, Kind::VectorExit, b"vector=")) as Read))
 }
@@ -367,5 +369,34 @@ fn system_call(text: &[u8], at: Event, kind: Kind) -> Option<Found<'_>> {
     let number = text.strip_prefix(b"NR ")?.split(|byte| *byte == b' ').next()?;
     // -1 is no call: a tracer has skipped it.
     let value = if number.starts_with(b"-") { u64::MAX } else { decimal(number)? };
-    found(Event { kind, task: at.other, value, ..at })
+    let call = if kind == Kind::SyscallEnter { Machine::default().call(value) } else { Call::Other };
+    found(Event { kind, task: at.other, value, bits: Event::bits(call as u8, at.context()), ..at })
+}
+
+/// How to read an event of a single system call: "sys_enter_read" and "sys_exit_read" by the tools, "sys_read" by the kernel.
+fn one_call(name: &[u8]) -> Option<Read> {
+    if name.starts_with(b"sys_exit_") {
+        return Some(|_, at| left_call(at));
+    }
+    let call = name.strip_prefix(b"sys_enter_").or_else(|| name.strip_prefix(b"sys_"))?;
+    Some(match calls::named(call) {
+        Call::Futex => one_call_of::<{ Call::Futex as u8 }>,
+        Call::Receive => one_call_of::<{ Call::Receive as u8 }>,
+        Call::Send => one_call_of::<{ Call::Send as u8 }>,
+        Call::Poll => one_call_of::<{ Call::Poll as u8 }>,
+        Call::Other => one_call_of::<{ Call::Other as u8 }>,
+    })
+}
+
+/// "fd: 0x3, buf: ..." or "(fd: 3, buf: ...)" on entering; by the kernel "-> 0x10" on leaving.
+fn one_call_of<const CALL: u8>(text: &[u8], at: Event) -> Option<Found<'_>> {
+    if text.starts_with(b"->") {
+        return left_call(at);
+    }
+    let bits = Event::bits(CALL, at.context());
+    found(Event { kind: Kind::SyscallEnter, task: at.other, value: u64::MAX, bits, ..at })
+}
+
+fn left_call(at: Event) -> Option<Found<'static>> {
+    found(Event { kind: Kind::SyscallExit, task: at.other, value: u64::MAX, ..at })
 }

@@ -1,6 +1,6 @@
 //! The tracepoints that readers know, and which of their fields say what.
 
-use super::Kind;
+use super::{Kind, calls};
 
 /// What is made of a tracepoint. Its numbers and texts are those of its [`Known`], in that order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +19,8 @@ pub(super) enum What {
     Runtime,
     /// Of the current task: a value, and the flag given here.
     Value(Kind, u8),
+    /// The number of a system call that the current task enters.
+    Enter,
     /// The timer, when it expires, its mode.
     HrtimerStart,
     /// `sector`, `dev`, `nr_sector`, `bytes`; what is done is a text.
@@ -103,7 +105,7 @@ const TRACEPOINTS: &[Known] = &[
     known("block", "block_rq_complete", What::Block(Kind::BlockComplete), BLOCK, &["rwbs"]),
     known("exceptions", "page_fault_user", What::Value(Kind::Fault, 0), &["address"], &[]),
     known("exceptions", "page_fault_kernel", What::Value(Kind::Fault, 1), &["address"], &[]),
-    value("raw_syscalls", "sys_enter", Kind::SyscallEnter, &["id"]),
+    known("raw_syscalls", "sys_enter", What::Enter, &["id"], &[]),
     value("raw_syscalls", "sys_exit", Kind::SyscallExit, &["id"]),
 ];
 
@@ -113,9 +115,33 @@ const SYSCALLS: [Known; 2] = [
     value("syscalls", "sys_exit_", Kind::SyscallExit, &["__syscall_nr|nr"]),
 ];
 
+/// What is made of a tracepoint of that name, where it is of a single system call.
+pub(super) fn of_one_call(what: What, name: &str) -> What {
+    match (what, name.strip_prefix("sys_enter_")) {
+        (What::Value(kind, _), Some(call)) => What::Value(kind, calls::named(call.as_bytes()) as u8),
+        _ => what,
+    }
+}
+
 /// The tracepoint of that name, if readers know it.
 pub(super) fn find(system: &str, name: &str) -> Option<&'static Known> {
     let mut exact = TRACEPOINTS.iter().filter(|known| known.name == name);
     let mut syscalls = SYSCALLS.iter().filter(|known| name.starts_with(known.name));
     exact.find(|known| known.system == system).or_else(|| syscalls.find(|known| known.system == system))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_of_one_system_call_says_what_it_is_about() {
+        let what = |system, name| find(system, name).map(|known| of_one_call(known.what, name));
+        let enter = |call: calls::Call| Some(What::Value(Kind::SyscallEnter, call as u8));
+        assert_eq!(what("syscalls", "sys_enter_futex"), enter(calls::Call::Futex));
+        assert_eq!(what("syscalls", "sys_enter_epoll_wait"), enter(calls::Call::Poll));
+        assert_eq!(what("syscalls", "sys_enter_nanosleep"), enter(calls::Call::Other));
+        assert_eq!(what("syscalls", "sys_exit_futex"), Some(What::Value(Kind::SyscallExit, 0)));
+        assert_eq!(what("raw_syscalls", "sys_enter"), Some(What::Enter));
+    }
 }

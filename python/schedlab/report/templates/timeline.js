@@ -12,6 +12,8 @@
   const $ = (id) => document.getElementById(id);
   const AFTER = ["", "woken", "preempted", "new"];
   const END = ["preempted", "asleep", "asleep (uninterruptible)", "stopped", "ended", "events are missing", "goes on", "waits"];
+  // Causes of wakeups for which a task is named.
+  const TASKS = ["task", "lock", "message"];
   const GOES_ON = 6, WAITS = 7, WOKEN = 1, PREEMPTED = 2;
   const LANE = 22, GAP = 4, AXIS = 24, CURVE = 44;
   // Lanes of tasks and of processors: a canvas has a largest height.
@@ -38,10 +40,10 @@
       } while (byte & 128);
       return value;
     };
-    const n = head.runs;
+    const n = head.runs, named = head.causes.map((cause) => TASKS.includes(cause));
     const runs = {
       n, from: new Float64Array(n), long: new Float64Array(n), wait: new Float64Array(n), task: new Uint32Array(n),
-      cpu: new Uint16Array(n), how: new Uint8Array(n), by: new Int32Array(n).fill(-1),
+      cpu: new Uint16Array(n), how: new Uint16Array(n), by: new Int32Array(n).fill(-1),
     };
     let from = 0;
     for (let i = 0; i < n; i++) {
@@ -51,8 +53,8 @@
       runs.task[i] = number();
       runs.cpu[i] = number();
       runs.wait[i] = number();
-      const how = runs.how[i] = bytes[at++];
-      if ((how & 3) === PREEMPTED || ((how & 3) === WOKEN && head.causes[how >> 5] === "task")) runs.by[i] = number() - 1;
+      const how = runs.how[i] = number();
+      if ((how & 3) === PREEMPTED || ((how & 3) === WOKEN && named[how >> 5])) runs.by[i] = number() - 1;
     }
     return { head, runs };
   }
@@ -329,7 +331,8 @@
 
     function words(i) {
       const how = AFTER[after(i)], cause = head.causes[runs.how[i] >> 5];
-      const by = runs.by[i] >= 0 ? " by " + name(runs.by[i]) : after(i) === WOKEN ? " by " + cause : "";
+      const through = after(i) === WOKEN && cause !== "task" && runs.by[i] >= 0 ? " (" + cause + ")" : "";
+      const by = runs.by[i] >= 0 ? " by " + name(runs.by[i]) + through : after(i) === WOKEN ? " by " + cause : "";
       const waited = how ? ", " + how + by + ", after a wait of " + duration(runs.wait[i]) : "";
       if (end(i) === WAITS) return name(runs.task[i]) + " waits at the end" + waited;
       const from = moment(runs.from[i], 1), long = duration(runs.long[i]);

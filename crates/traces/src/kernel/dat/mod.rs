@@ -199,6 +199,7 @@ impl<'a> Recording<'a> {
                 .filter(|_| (64..=1 << 20).contains(&page))
                 .ok_or_else(|| wrong(format!("its pages have {page} bytes, which makes no sense")))?;
         }
+        self.decoder.machine = self.options.machine;
         let mut before = Vec::new();
         for (task, name) in copied::listed(&self.names) {
             self.decoder.named(0, task, name.as_bytes(), &mut before);

@@ -1,7 +1,7 @@
 //! What a trace.dat says of the recording, in options: number (u16), length (u32), content.
 
 use super::wrong;
-use crate::kernel::{Head, ReadError, copied};
+use crate::kernel::{Head, ReadError, calls::Machine, copied};
 
 /// Options that are read, as `trace-cmd.dat.v7(5)` numbers them.
 mod option {
@@ -38,6 +38,8 @@ pub(super) struct Options {
     pub formats: Option<u64>,
     pub names: Option<u64>,
     pub state: Option<u64>,
+    /// Whose numbers system calls have.
+    pub machine: Machine,
     /// Whether the trace is a text.
     pub is_text: bool,
     /// Where version 6 has the places of the buffers of further instances.
@@ -84,7 +86,12 @@ impl Options {
         match number {
             option::CLOCK => head.clock = Some(copied::clock(&text(), super::FORMAT)?),
             // System, host, release, machine.
-            option::SYSTEM => head.release = text().split(' ').nth(2).map(str::to_owned),
+            option::SYSTEM => {
+                let text = text();
+                let mut words = text.trim_end_matches('\0').split(' ').skip(2);
+                head.release = words.next().map(str::to_owned);
+                self.machine = words.next().map_or(self.machine, Machine::named);
+            }
             option::PROCESSORS => {
                 head.processors = Bytes(content).u32().and_then(|count| u16::try_from(count).ok()).unwrap_or(0);
             }

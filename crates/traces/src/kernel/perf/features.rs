@@ -1,6 +1,7 @@
 //! What perf says of the machine and of itself, as far as readers need it.
 
 const RELEASE: u64 = 4;
+const MACHINE: u64 = 6;
 const PROCESSORS: u64 = 7;
 const CLOCK_DATA: u64 = 29;
 /// The descriptions of tracepoints, read elsewhere.
@@ -13,6 +14,8 @@ pub(super) const OWN_CLOCK: &str = "perf";
 pub(super) enum Feature {
     /// The kernel's.
     Release(String),
+    /// The machine's, as `uname -m` prints it.
+    Machine(String),
     /// How many there are.
     Processors(u16),
     /// The clock of the times.
@@ -21,7 +24,7 @@ pub(super) enum Feature {
 
 /// Whether readers need the feature of that number.
 pub(super) fn is_of_use(number: u64) -> bool {
-    [RELEASE, PROCESSORS, CLOCK_DATA].contains(&number)
+    [RELEASE, MACHINE, PROCESSORS, CLOCK_DATA].contains(&number)
 }
 
 /// Reads a feature; none if it is of no use or makes no sense.
@@ -29,10 +32,10 @@ pub(super) fn read(number: u64, content: &[u8]) -> Option<Feature> {
     let word = |at: usize| Some(u32::from_ne_bytes(*content.get(at..)?.first_chunk()?));
     match number {
         // Length (u32), text.
-        RELEASE => {
+        RELEASE | MACHINE => {
             let text = content.get(4..)?.get(..word(0)? as usize)?;
-            let text = text.split(|&byte| byte == 0).next()?;
-            Some(Feature::Release(String::from_utf8_lossy(text).into_owned()))
+            let text = String::from_utf8_lossy(text.split(|&byte| byte == 0).next()?).into_owned();
+            Some(if number == RELEASE { Feature::Release(text) } else { Feature::Machine(text) })
         }
         // Those that can be (u32), those that are online (u32).
         PROCESSORS => Some(Feature::Processors(u16::try_from(word(0)?).ok()?)),

@@ -6,7 +6,9 @@ use super::{
     features::{self, Feature},
     unpack::Unpacker,
 };
-use crate::kernel::{Event, Head, Kind, Listener, Loss, Pid, ReadError, decoder::Decoder, order::Order};
+use crate::kernel::{
+    Event, Head, Kind, Listener, Loss, Pid, ReadError, calls::Machine, decoder::Decoder, order::Order,
+};
 
 /// Bytes of a record's head: kind (u32), flags (u16), length (u16).
 const HEAD: usize = 8;
@@ -253,6 +255,7 @@ impl Session {
     pub fn feature(&mut self, number: u64, content: &[u8]) {
         match features::read(number, content) {
             Some(Feature::Release(release)) => self.head.release = Some(release),
+            Some(Feature::Machine(name)) => self.decoder.machine = Machine::named(&name),
             Some(Feature::Processors(count)) => self.head.processors = count,
             Some(Feature::Clock(clock)) => self.head.clock = Some(clock),
             None => {}

@@ -1,5 +1,6 @@
 //! The events of a bundle (`ftrace_event_bundle.proto`, `ftrace_event.proto` and the messages of each event).
 
+use super::super::calls::Machine;
 use super::super::delivery::Delivery;
 use super::super::printed::{Found, request, state};
 use super::super::proto::{Fields, Value};
@@ -110,6 +111,8 @@ pub(super) struct Bundles {
     pub(super) time: Option<u64>,
     /// The clock of the bundles.
     pub(super) clock: Option<&'static str>,
+    /// Whose numbers system calls have.
+    pub(super) machine: Machine,
     /// Events by field.
     counts: BTreeMap<u32, u64>,
     /// Events by name, for those that have it in them.
@@ -182,7 +185,10 @@ impl Bundles {
         for (task, comm) in found.names.into_iter().flatten() {
             delivery.named(&at, task, comm, Source::Event);
         }
-        for event in found.event.into_iter().chain(found.second) {
+        for mut event in found.event.into_iter().chain(found.second) {
+            if event.kind == Kind::SyscallEnter {
+                event.bits = Event::bits(self.machine.call(event.value) as u8, context);
+            }
             delivery.event(event, || format!("one at {time} ns on processor {cpu}"));
         }
     }
