@@ -9,7 +9,7 @@ AGENT := python/schedlab/targets/bin/schedlab-agent
 LIVE := $(patsubst %,tests/test_%.py,diagnose fleet guest guest_noisy guest_turns host live_alike live_arrivals live_faults live_rtapp record_kernel time tour volume watch)
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates machines python -type f ! -name '*.pyc' ! -name '*.so' ! -path $(AGENT))
 
-.PHONY: setup demo check check-arm doc wheel man test explore bench bench-switches bench-idle bench-open bench-storage bench-host bench-record bench-traces bench-whatif bench-guests bench-start bench-report bench-tune bench-scale mutants docs new-scheduler lock
+.PHONY: setup demo check check-arm doc wheel man test explore bench bench-switches bench-idle bench-open bench-storage bench-host bench-record bench-traces bench-whatif bench-guests bench-start bench-report bench-tune bench-scale fuzz mutants docs new-scheduler lock
 .DELETE_ON_ERROR:
 
 ## setup: a virtual environment with the pinned tools and schedlab itself; nothing when up to date
@@ -191,6 +191,11 @@ bench-tune: setup
 ## bench-scale: 2,000 runs of the desktop on this computer's threads, and on clusters of Dask and Ray on it: processors used, overhead a run
 bench-scale: setup $(VENV)/cluster
 	$(BIN)/python bench/scale.py
+
+## fuzz: arbitrary bytes for the readers of traces, TIME seconds for each target, or for those in ONLY; needs a nightly toolchain and cargo-fuzz
+fuzz: export TIME ?= 180
+fuzz:
+	@crates/traces/fuzz/run.sh $(ONLY)
 
 ## mutants: planted faults that the tests must catch
 mutants:

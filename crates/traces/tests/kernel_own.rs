@@ -9,6 +9,7 @@ use sample::MS;
 use schedlab_model::event::{Event as Recorded, Kind as Of, Leave, NO_TASK, Observer};
 use schedlab_traces::kernel::{Context, Event, Kind, Left};
 use schedlab_traces::{Names, recording::Recorder};
+use std::{fs, path::Path};
 
 fn record(events: &[Recorded], names: &Names) -> Vec<u8> {
     let mut recorder = Recorder::new(Vec::new(), names).unwrap();
@@ -43,6 +44,24 @@ fn a_run_is_given_as_a_kernel_records_it() {
     assert_eq!(names, [(1, "editor#0"), (2, "hog <&\"1\">#1"), (3, "hog <&\"1\">#2")]);
     assert_eq!((head.format.as_str(), head.processors, head.span), ("schedlab recording", 1, Some((4 * MS, 80 * MS))));
     assert!(head.recorded["SwitchIn"].known && !head.recorded["Mark"].known);
+}
+
+/// The input that fuzzing starts from (fuzz/fuzz_targets/own.rs): the length of the names, the names, events.
+#[test]
+#[ignore = "writes crates/traces/fuzz/corpus: --ignored"]
+fn a_run_is_an_input_of_the_fuzzer() {
+    let recording = record(&sample::run(), &sample::names());
+    let payload = |at: usize| {
+        let length = u32::from_le_bytes(recording[at..at + 4].try_into().unwrap()) as usize;
+        &recording[at + 8..at + 8 + length]
+    };
+    let names = payload(12);
+    let events = payload(12 + 8 + names.len());
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus/own");
+    fs::create_dir_all(&folder).unwrap();
+    let framed = [&(names.len() as u16).to_le_bytes(), names, events].concat();
+    fs::write(folder.join("sample-framed"), framed).unwrap();
+    fs::write(folder.join("sample-whole"), [&[0, 0], &recording[12..]].concat()).unwrap();
 }
 
 #[test]

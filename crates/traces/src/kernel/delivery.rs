@@ -53,7 +53,7 @@ impl<'a, L: Listener> Delivery<'a, L> {
             listener,
             head: Head { format: format.to_owned(), ..Head::default() },
             tasks: Tasks::default(),
-            waiting: Vec::with_capacity(most),
+            waiting: Vec::new(),
             ordered: true,
             most,
             last: 0,
