@@ -13,15 +13,26 @@ from conftest import ROOT
 SCHEDULERS = "crates/policies/src/schedulers"
 
 
-@pytest.fixture
-def tree(tmp_path):
+def copied(to):
     """A copy of what the crate of policies needs."""
     left_out = shutil.ignore_patterns("__pycache__", "*.so")
     for part in ("crates", "scripts", "machines"):
-        shutil.copytree(ROOT / part, tmp_path / part, ignore=left_out)
+        shutil.copytree(ROOT / part, to / part, ignore=left_out)
     for part in ("Cargo.toml", "Cargo.lock", "rustfmt.toml"):
-        shutil.copy(ROOT / part, tmp_path / part)
-    return tmp_path
+        shutil.copy(ROOT / part, to / part)
+    return to
+
+
+@pytest.fixture
+def tree(tmp_path):
+    return copied(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def begun(tmp_path_factory):
+    """One copy for the tests that build, and what the command said there: two would be built twice."""
+    tree = copied(tmp_path_factory.mktemp("begun"))
+    return tree, begin(tree, "lucky_dip")
 
 
 def begin(tree, *arguments):
@@ -35,8 +46,8 @@ def cargo(tree, *arguments):
     return subprocess.run(["cargo", *arguments], cwd=tree, env=env, capture_output=True, text=True)
 
 
-def test_a_new_scheduler_builds_and_passes_its_test(tree):
-    done = begin(tree, "lucky_dip")
+def test_a_new_scheduler_builds_and_passes_its_test(begun):
+    tree, done = begun
     assert done.returncode == 0, done.stderr
     written = [f"{SCHEDULERS}/classic/lucky_dip.rs", "crates/sim/tests/lucky_dip.rs", "scripts/faults/lucky_dip.toml"]
     assert re.findall(r"^wrote (.*)$", done.stdout, re.MULTILINE) == written
@@ -61,12 +72,14 @@ def test_its_lines_are_in_alphabetical_order(tree, name):
     assert "".join(part.capitalize() for part in name.split("_")) in types
 
 
-def test_three_files_are_all_that_its_author_must_finish(tree):
+def test_three_files_are_all_that_its_author_must_finish(begun):
     """The policy, its tests and its faults: with the TODOs done, the kernel holds the policy to its laws."""
-    begin(tree, "lucky_dip")
+    tree, _ = begun
     for file in (tree / SCHEDULERS / "classic" / "lucky_dip.rs", tree / "crates/sim/tests/lucky_dip.rs"):
         file.write_text(re.sub(r"TODO ?", "done ", file.read_text()))
-    tested = cargo(tree, "test", "--package", "schedlab-sim", "--test", "lucky_dip", "--offline", "--locked")
+    # With the features of all packages, as `make test` has built what they depend on.
+    every = ("--workspace", "--exclude", "schedlab-python")
+    tested = cargo(tree, "test", *every, "--test", "lucky_dip", "--offline", "--locked")
     assert tested.returncode == 0, tested.stdout + tested.stderr
     for test in ("tasks_run_in_the_order_in_which_they_came", "no_task_is_lost", "promises_are_kept"):
         assert f"test {test} ... ok" in tested.stdout

@@ -1,4 +1,6 @@
 //! A set of processors: a word for the first 64, which is all that most machines have, and shared words for those beyond.
+//!
+//! Long, because every operation on sets stands once for a word and once for many, next to its tests.
 
 use super::MOST_PROCESSORS;
 use crate::task::CpuId;
