@@ -319,14 +319,10 @@ fn machine() -> impl Strategy<Value = (u16, Value)> {
 /// Memory nodes, and what they consist of.
 fn topology() -> impl Strategy<Value = (u16, Value)> {
     let numbering = prop::sample::select(vec!["threads_first", "cores_first"]);
-    let kinds = (
-        300..1024u16,
-        prop::collection::vec(1..256u16, 0..4),
-        prop::option::weighted(0.25, prop::collection::vec(1..5u16, 1..4)),
-    );
+    let turns = prop::option::weighted(0.25, prop::collection::vec(1..5u16, 1..4));
+    let kinds = (300..1024u16, prop::collection::vec(1..256u16, 0..4), turns);
     (1..3u16, 1..3u16, 1..3u16, 0.3..1.0f64, kinds, numbering).prop_map(|(nodes, threads, cores, speed, (small, priorities, turns), numbering)| {
-        let capacities = [1024, small];
-        (nodes, json!({ "threads": threads, "thread_speed": speed, "cores_per_cache": cores, "numbering": numbering, "capacities": capacities, "priorities": priorities, "turns": turns }))
+        (nodes, json!({ "threads": threads, "thread_speed": speed, "cores_per_cache": cores, "numbering": numbering, "capacities": [1024, small], "priorities": priorities, "turns": turns }))
     })
 }
 
