@@ -1,6 +1,8 @@
 //! Events as text: by the kernel's name, how the fields of each are printed and which record they make.
 //!
 //! Names of tasks may have blanks, equals signs and brackets. So fields are taken from the right end of a line up to the name.
+//!
+//! Long, because each kind of event is printed in a way of its own.
 
 use super::calls::{self, Call, Machine};
 use super::prefix::{decimal, last_word, pid};
