@@ -220,7 +220,8 @@ def _names_of_group(pid: int) -> set[str]:
 
 
 def test_a_recording_does_not_become_larger_than_it_may(schedlab):
-    done = schedlab("record", "--size", "512KiB", "--json", "--", *PIPE)
+    # 200 turns make 250 KB or more, by how many events a kernel has for a fork.
+    done = schedlab("record", "--size", "512KiB", "--json", "--", "sh", "-c", PIPE[2].replace("200", "1000"))
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)["recorded"]
     assert found["page_bytes"] <= 512 << 10
