@@ -70,6 +70,9 @@ pub struct Task {
     named: u64,
     /// It left its processor by a switch that was not recorded, and perhaps to sleep.
     lost: bool,
+    /// An event was recorded while it ran; and it left by such a switch once.
+    heard: bool,
+    vanished: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -259,9 +262,12 @@ impl History {
                 task.computed += end.saturating_sub(since);
             }
             task.compute();
-            if !task.needs_answers() {
-                task.steps.retain(|step| !matches!(step, Step::Found(_)));
-            }
+            let (is_silent, needs_answers) = (task.vanished && !task.heard, task.needs_answers());
+            task.steps.retain(|step| match step {
+                Step::Compute(_) => !is_silent, // nothing says how long it ran
+                Step::Found(_) => needs_answers,
+                _ => true,
+            });
             // What would end its last wait is not recorded. One that mostly waits for others begins anew, and does so again.
             if let State::Waiting(from, _) = task.state
                 && !task.mostly_waits_for(&lasting)
@@ -286,7 +292,8 @@ impl History {
             let name = format!("task {pid}");
             let (life, ready) = ((self.now, None), self.now);
             let (steps, doubtful, forked, computed) = (Vec::new(), Vec::new(), false, 0);
-            let (nested, asked, went_on, lost) = (None, None, 0, false);
+            let (nested, asked, went_on) = (None, None, 0);
+            let (lost, heard, vanished) = (false, false, false);
             tasks.push(Task {
                 pid,
                 name,
@@ -305,6 +312,8 @@ impl History {
                 went_on,
                 named,
                 lost,
+                heard,
+                vanished,
             });
             tasks.len() - 1
         });
@@ -333,7 +342,9 @@ impl History {
         (processor.running, processor.unseen) = (event.other, None);
         processor.idle = (event.other == 0).then_some(now);
         if event.task > 0 {
-            self.task(event.task, State::Ready).places.ran_on(cpu);
+            let task = self.task(event.task, State::Ready);
+            task.places.ran_on(cpu);
+            task.heard = true;
             if let Some(woken) = self.preempts_at_once(event) {
                 self.give_way(event.task, woken);
             }
@@ -379,7 +390,7 @@ impl History {
         processor.running = pid;
         if before == Event::NO_TASK {
             if pid > 0 {
-                self.task(pid, State::Running(cpu, 0, None));
+                self.task(pid, State::Running(cpu, 0, None)).heard = true;
                 self.runs(pid, cpu, now);
             }
             return;
@@ -393,10 +404,10 @@ impl History {
         self.recording.repaired += 1;
         self.leave(before, came, Left::Runnable);
         if let Some(task) = self.known(before) {
-            task.lost = true;
+            (task.lost, task.vanished) = (true, true);
         }
         if pid > 0 {
-            self.task(pid, State::Running(cpu, came, None));
+            self.task(pid, State::Running(cpu, came, None)).heard = true;
             self.runs(pid, cpu, came);
         }
     }
@@ -405,6 +416,9 @@ impl History {
     /// says when that was.
     fn charged(&mut self, event: &Event) {
         let since = self.now.saturating_sub(event.value);
+        if let Some(task) = self.known(event.task) {
+            task.heard = true;
+        }
         let Some(Unseen { before, from, came, woken }) = self.processor(event.cpu).unseen.take() else { return };
         let early = came.saturating_sub(since.max(from));
         if let Some(task) = self.known(event.task) {
@@ -594,6 +608,7 @@ impl History {
         self.is_current(cpu, waker);
         let task = self.task(waker, State::Running(cpu, now, None));
         let State::Running(_, since, _) = &mut task.state else { return Cause::Unknown };
+        task.heard = true;
         task.computed += now.saturating_sub(std::mem::replace(since, now));
         task.compute();
         task.steps.push(Step::Signal(edge));
@@ -746,6 +761,21 @@ mod tests {
         let recording = history.finish();
         assert_eq!((work(&recording, 7), work(&recording, 6)), (0, 100_000));
         assert_eq!(work(&recording, 8), 300_000, "on a processor of which nothing was seen before");
+    }
+
+    #[test]
+    fn of_a_task_that_no_event_was_recorded_of_while_it_ran_no_time_is_known() {
+        let computed = |heard: bool| {
+            let mut history = History::default();
+            history.event(&event(Kind::Switch, 0, 5, 6, 1));
+            if heard {
+                history.event(&Event { value: 50_000, ..event(Kind::Runtime, 50, 6, 6, 0) });
+            }
+            // From 6 to the idle task and from that to 5, at some time.
+            history.event(&event(Kind::Switch, 900, 5, 7, 1));
+            work(&history.finish(), 6)
+        };
+        assert_eq!((computed(false), computed(true)), (0, 900_000));
     }
 
     #[test]
