@@ -10,6 +10,7 @@ import os
 import pty
 import re
 import shlex
+from contextlib import suppress
 from html import unescape
 from pathlib import Path
 
@@ -342,6 +343,16 @@ def test_the_progress_has_the_front_so_far(found):
     assert "no setting keeps the conditions yet" not in first
 
 
+def all_of(terminal: int) -> bytes:
+    """What was written to a terminal, of which one read gives 4 KB at most."""
+    os.set_blocking(terminal, False)
+    parts = []
+    with suppress(BlockingIOError):
+        while part := os.read(terminal, 1 << 16):
+            parts.append(part)
+    return b"".join(parts)
+
+
 @pytest.mark.parametrize("columns", [40, 80])
 def test_lines_of_the_progress_fit_the_terminal(columns, monkeypatch):
     """Each line takes one row, whatever its length, and is shown below the bar."""
@@ -351,7 +362,7 @@ def test_lines_of_the_progress_fit_the_terminal(columns, monkeypatch):
     monkeypatch.setenv("COLUMNS", str(columns))
     with progress_bar("a search") as progress:
         progress(3, 10, "best 26 ms: tasks.request.turnaround.p50\n" + "x" * 200)
-    shown = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", os.read(master, 1 << 16)).decode()
+    shown = re.sub(rb"\x1b\[[0-9;?]*[A-Za-z]", b"", all_of(master)).decode()
     rows = [row for row in re.split(r"[\r\n]+", shown) if row.strip()]
     assert any("best 26 ms" in row for row in rows)
     assert any(row.startswith("xxx") and row.rstrip().endswith("…") for row in rows)
