@@ -88,6 +88,12 @@ class Command:
         assert done.returncode == 0, done.stderr
         return valid(json.loads(done.stdout))
 
+    def ok(self, *arguments) -> str:
+        """What a successful command prints."""
+        done = self(*arguments)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
     def start(self, *arguments) -> subprocess.Popen:
         """Start the command and leave it running."""
         return subprocess.Popen(

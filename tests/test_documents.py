@@ -79,6 +79,13 @@ PRINTED = {
     "host confirm": [("host-confirm", [], "tests/test_host.py")],
     "host restore": [("host-restore", ["host", "restore", "--dry-run"], "agent")],
     "host unit": [("host-unit", ["host", "unit"], "agent")],
+    "host save": [("host-save", ["host", "save", "web.toml", "swappiness=10"], "agent")],
+    "host files": [("host-files", [], "tests/test_profiles.py")],
+    "host install": [("host-install", [], "tests/test_profiles.py")],
+    "host installed": [("host-installed", [], "tests/test_profiles.py")],
+    "host uninstall": [("host-uninstall", [], "tests/test_profiles.py")],
+    "host diff": [("host-diff", [], "tests/test_profiles.py")],
+    "host watch": [("host-watch", [], "tests/test_profiles.py")],
 }
 #: Documents that are printed by no verb of its own: an error, what all have in common, and a line of `watch --json`.
 OTHERS = {"error", "document", "samples"}

@@ -9,6 +9,7 @@ from test_cli import refused
 
 CLUSTER = Path("/proc/sys/vm/page-cluster")
 VERBS = ["check", "tunables", "apply", "confirm", "restore", "unit"]
+VERBS += ["save", "files", "install", "uninstall", "installed", "diff", "watch"]
 
 needs_root = pytest.mark.skipif(
     os.geteuid() != 0 or not os.access(CLUSTER, os.W_OK), reason=f"{CLUSTER} cannot be written here"

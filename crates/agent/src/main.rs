@@ -5,7 +5,7 @@
 use clap::{Parser, Subcommand};
 use schedlab_linux::{Fault, Root, machine, shown};
 use std::process::ExitCode;
-use verbs::{attend, background, capture, record, run, sample, settings, suspects, time, volume};
+use verbs::{attend, background, capture, profiles, record, run, sample, settings, suspects, time, volume};
 
 mod guest;
 mod verbs;
@@ -53,6 +53,20 @@ enum Verb {
     Hold(settings::Hold),
     /// Print a systemd unit that restores at boot.
     Unit(settings::Unit),
+    /// Make a profile of settings.
+    Profile(profiles::New),
+    /// Print the files that a profile becomes.
+    Files(profiles::Print),
+    /// Put a profile in place.
+    Install(profiles::Install),
+    /// Take a profile back.
+    Uninstall(profiles::Uninstall),
+    /// List the profiles in place.
+    Installed(profiles::Installed),
+    /// Compare a profile with this host.
+    Departures(profiles::Departures),
+    /// Watch the settings of a profile.
+    WatchSettings(profiles::WatchSettings),
     /// Do what somebody on another computer asks for, as long as the connection lasts.
     #[command(hide = true)]
     Attend(attend::Attend),
@@ -92,6 +106,13 @@ fn main() -> ExitCode {
         Verb::Confirm(it) => it.run(),
         Verb::Hold(it) => it.run(),
         Verb::Unit(it) => it.run(),
+        Verb::Profile(it) => it.run(),
+        Verb::Files(it) => it.run(),
+        Verb::Install(it) => it.run(),
+        Verb::Uninstall(it) => it.run(),
+        Verb::Installed(it) => it.run(),
+        Verb::Departures(it) => it.run(),
+        Verb::WatchSettings(it) => it.run(),
         Verb::Attend(it) => it.run(),
         Verb::Restorer(it) => it.run(),
         Verb::Trial(it) => it.run(),

@@ -14,6 +14,7 @@
 //!   process, detached, pidfd      processes: fork, wait, resource usage; processes that outlive their starter
 //!   futex, shared, mapping        waiting on a word, memory shared by forked processes, mappings
 //!   files, xattr, swap            calls on files that the standard library lacks
+//!   writes                        which process writes into a file
 //!   tracefs, netlink, loop_device, module, ports    interfaces with calls of their own
 
 #[cfg(feature = "allocations")]
@@ -43,6 +44,7 @@ pub mod signals;
 pub mod swap;
 pub mod topology;
 pub mod tracefs;
+pub mod writes;
 pub mod xattr;
 
 pub use fault::Fault;

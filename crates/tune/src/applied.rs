@@ -223,6 +223,28 @@ impl AppliedSettings {
         self.undo_locked().succeeded()
     }
 
+    /// Takes over changes that were kept earlier, so that they are put back by [`restore`](Self::restore), or if this process dies.
+    pub(crate) fn adopt(root: &Root, journal: &Path, changes: Vec<Change>) -> Result<AppliedSettings, Fault> {
+        let mut adopted = AppliedSettings::apply(root, &BTreeMap::new(), journal)?;
+        if changes.is_empty() {
+            return Ok(adopted);
+        }
+        let journal = Journal::open(journal)?;
+        restorer::ensure_started(root, journal.folder())?;
+        let lock = journal.lock()?;
+        for change in changes {
+            adopted.entries.push(journal.enter(&lock, Object::Value(change))?);
+        }
+        adopted.journal = Some(journal);
+        Ok(adopted)
+    }
+
+    /// What was changed, with the values before.
+    pub(crate) fn changes(&self) -> Vec<Change> {
+        let value = |entry: &Entry| if let Object::Value(change) = &entry.object { Some(change.clone()) } else { None };
+        self.entries.iter().filter_map(value).collect()
+    }
+
     /// Keeps all changes permanently.
     pub fn keep(mut self) -> Result<(), Fault> {
         let entries = std::mem::take(&mut self.entries);

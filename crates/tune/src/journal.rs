@@ -62,7 +62,16 @@ pub struct Journal {
 /// The lock of a journal; it goes with its process too.
 #[derive(Debug)]
 pub struct Lock {
-    _file: File,
+    file: File,
+}
+
+impl Lock {
+    /// Whether the locked file is the one with this name.
+    fn is_at(&self, path: &Path) -> bool {
+        let of = |about: fs::Metadata| (about.dev(), about.ino());
+        let (ours, there) = (self.file.metadata().map(of), fs::symlink_metadata(path).map(of));
+        ours.is_ok_and(|ours| there.is_ok_and(|there| ours == there))
+    }
 }
 
 impl Journal {
@@ -96,6 +105,17 @@ impl Journal {
 
     /// Waits until no other process writes or undoes entries.
     pub fn lock(&self) -> Result<Lock, Fault> {
+        loop {
+            let lock = self.lock_once()?;
+            // Another process may have left the folder meanwhile, with this very file.
+            if lock.is_at(&self.folder.join("lock")) {
+                return Ok(lock);
+            }
+            Journal::open(&self.folder)?;
+        }
+    }
+
+    fn lock_once(&self) -> Result<Lock, Fault> {
         let path = self.folder.join("lock");
         let mut options = OpenOptions::new();
         options.read(true).custom_flags(libc::O_NOFOLLOW).mode(0o600);
@@ -105,7 +125,7 @@ impl Journal {
         let began = Instant::now();
         loop {
             match file.try_lock() {
-                Ok(()) => return Ok(Lock { _file: file }),
+                Ok(()) => return Ok(Lock { file }),
                 Err(fs::TryLockError::WouldBlock) if began.elapsed() < PATIENCE => {
                     std::thread::sleep(Duration::from_millis(5));
                 }
@@ -217,6 +237,18 @@ impl Journal {
         entries.sort_by_key(Entry::order);
         unreadable.sort();
         Ok((entries, unreadable))
+    }
+}
+
+/// Removes a journal's folder if nothing but its lock is in it, and the one above if that is empty then. A later use makes them anew.
+pub(crate) fn leave(folder: &Path) {
+    let Ok(journal) = Journal::open(folder) else { return };
+    let Ok(_lock) = journal.lock() else { return };
+    let is_other = |entry: fs::DirEntry| entry.file_name() != "lock";
+    if fs::read_dir(folder).is_ok_and(|found| !found.flatten().any(is_other)) {
+        let _ = fs::remove_file(folder.join("lock"));
+        let gone = fs::remove_dir(folder).is_ok();
+        let _ = folder.parent().filter(|_| gone).map(fs::remove_dir);
     }
 }
 

@@ -3,7 +3,7 @@
 //! [`AppliedSettings::apply`] sets and [`AppliedSettings::restore`] restores. In between, the old values are in the journal on disk
 //! ([`journal`]); if this process dies, another one ([`restorer`]) restores them. What else a run makes on the host and must remove
 //! again (a group, a tracing instance, a mount, a loop device, a swap area, a folder, a process) is entered into the same journal
-//! first, by its [`RunJournal`].
+//! first, by its [`RunJournal`]. Settings that are to stay for good are a profile's ([`stay`]).
 
 pub mod applied;
 mod change;
@@ -20,6 +20,7 @@ mod remove;
 pub mod restorer;
 pub mod run_journal;
 pub mod script;
+pub mod stay;
 pub mod steps;
 pub mod stop;
 pub mod strays;

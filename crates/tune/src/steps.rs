@@ -63,11 +63,11 @@ impl Plan {
 }
 
 /// A setting that has been found on this host.
-struct Wanted {
-    setting: String,
-    tunable: &'static Tunable,
-    found: Found,
-    text: String,
+pub(crate) struct Wanted {
+    pub(crate) setting: String,
+    pub(crate) tunable: &'static Tunable,
+    pub(crate) found: Found,
+    pub(crate) text: String,
 }
 
 /// Plans the settings; devices that are not named are those of `folder`.
@@ -85,7 +85,7 @@ pub fn plan(root: &Root, settings: &BTreeMap<String, String>, folder: &Path) -> 
 }
 
 /// Name, file and value of one setting.
-fn judge(root: &Root, setting: &str, value: &str, folder: &Path) -> Result<Wanted, Fault> {
+pub(crate) fn judge(root: &Root, setting: &str, value: &str, folder: &Path) -> Result<Wanted, Fault> {
     let asked = Asked::read(setting);
     let mut tunable = table::named(asked.name).ok_or_else(|| unknown(asked.name))?;
     let mut found = find(root, tunable, asked.of, folder)?;

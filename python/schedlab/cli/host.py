@@ -1,27 +1,27 @@
-"""`schedlab host`: what this host permits, its tunables, and settings that are restored unless they are confirmed."""
+"""`schedlab host`: what this host permits, its tunables, and settings that are restored unless they are confirmed.
 
-from pathlib import Path
+The verbs of settings that stay are in `profiles`.
+"""
+
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from schedlab.cli import profiles
 from schedlab.cli.forms import Csv, Form, Json, Markdown, chosen
+from schedlab.cli.hosts import HOST, Journal, On
 
 if TYPE_CHECKING:
     from schedlab.tables import Table
 
 NAME = "host"
 EXAMPLE = "schedlab host check --json"
-#: This computer, among hosts.
-HOST = "host"
 
 app = typer.Typer(
-    help="Report what this host permits, and change its tunables; every change is restored. Every verb has --json.",
+    help="Report what this host permits; try settings and restore them, or make them stay. Every verb has --json.",
     no_args_is_help=True,
 )
 
-Journal = Annotated[Path | None, typer.Option("--journal", help="Folder of the journal.")]
-On = Annotated[str, typer.Option("--on", help="host, or another: host@NAME, over ssh.")]
 Settings = Annotated[list[str], typer.Argument(help="NAME=VALUE: swappiness=10, elevator@vda=bfq, rr_slice=36ms.")]
 
 #: How each answer is shown.
@@ -184,7 +184,7 @@ def _print_trial(done: dict, on: str) -> None:
     where = "" if on == HOST else f" --on {on}"
     within = f"schedlab host confirm{where} within {done['within_seconds']} s"
     print(f"{within} keeps it; schedlab host restore{where} undoes it now.")
-    print("It holds until the next boot; for longer, put it where this system sets up its kernel (sysctl.d, udev).")
+    print("It holds until the next boot; for longer: schedlab host save FILE, schedlab host install FILE.")
 
 
 @app.command("confirm", epilog="Example: schedlab host confirm")
@@ -246,3 +246,6 @@ def unit(json: Json = False) -> None:
         print_json({"unit": text})
     else:
         print(text, end="")
+
+
+profiles.add(app)

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 NAME = "tune"
 EXAMPLE = "schedlab tune examples/response.toml --budget 400 --html tuned.html"
+#: Of the verdict, the signs that a profile repeats.
+LONGEST_ABOUT = 600
 
 
 def verb(
@@ -57,6 +59,10 @@ def verb(
     html: Annotated[
         Path | None, typer.Option("--html", help="Write one page: the verdict, the front, the ranges, all settings.")
     ] = None,
+    profile: Annotated[
+        Path | None,
+        typer.Option("--profile", help="Write what to set on a host to this file: schedlab host install NAME.toml."),
+    ] = None,
     trust: Annotated[
         bool, typer.Option("--trust", help="Agree to what the file runs and changes on this host; remembered.")
     ] = False,
@@ -80,7 +86,7 @@ def verb(
     from schedlab.tune.document import document
 
     form = chosen(json, csv, markdown)
-    refuse_unwritable(svg=svg, html=html)
+    refuse_unwritable(svg=svg, html=html, profile=profile)
     bound = compared.read_within(within) if within else None
     experiment = Experiment.from_toml(file, set=[*(set or []), *([f"seeds={seeds}"] if seeds else [])])
     for note in experiment.notes:
@@ -108,11 +114,13 @@ def verb(
         from schedlab.report.tuned import write
 
         write(found, html, command, real)
+    kept = _keep(found, real, profile) if profile else None
     if form is Form.JSON:
         written = {"picture": str(svg) if svg else None, "page": str(html) if html else None}
+        written["profile"] = str(kept) if kept else None
         print_json({**document(found, real), **written})
         return
-    files = [f"{what}: {path}" for what, path in (("picture", svg), ("page", html)) if path]
+    files = [f"{what}: {path}" for what, path in (("picture", svg), ("page", html), ("profile", kept)) if path]
     _show(found, form, command, real, files)
 
 
@@ -178,6 +186,25 @@ def _show(found: "Tuning", form: Form, run: str, real: "Confirmed | None", files
     if real:
         table = confirmed.confirmed_table(found, real)
         print_result(form, table, [str(real.folder)])
+
+
+def _keep(found: "Tuning", real: "Confirmed | None", path: Path) -> Path | None:
+    """Write the settings of a host to a profile; None where there is nothing to set."""
+    from schedlab.system import writing
+    from schedlab.system.terminal import say
+    from schedlab.targets.host import profiles
+    from schedlab.tune import confirmed
+    from schedlab.tune.tuning import on_a_host
+
+    name = profiles.named(path)
+    tunables, _ = on_a_host(found.experiment, found.space, confirmed.settled(found, real))
+    if not tunables:
+        say(f"{path}: not written: of the settings that were found, a host has none to change")
+        return None
+    about = " ".join([f"{found.experiment.name}:", *confirmed.verdict(found, real)])
+    made = profiles.new(name, [f"{key}={value}" for key, value in tunables.items()], about[:LONGEST_ABOUT])
+    writing.replace(path, made["text"].encode())
+    return path
 
 
 def _draw(found: "Tuning", path: Path) -> None:

@@ -36,7 +36,7 @@ SUMMARIES = {
     "advise": "Find what this host is short of, try settings that could matter, and say which to set, or to leave it.",
     "guest": "Real kernels on an emulated machine that counts instructions: schedlab run FILE --on guest:6.1. "
     "guest:6.1@2 has two processors and is noisy; with guest:6.1@2-counted they take turns. Every verb has --json.",
-    "host": "Report what this host permits, and change its tunables; every change is restored. Every verb has --json.",
+    "host": "Report what this host permits; try settings and restore them, or make them stay. Every verb has --json.",
     "completion": "Print a completion script for a shell: bash, zsh or fish.",
     "man": "Print the manual page of a verb, or write all pages into a folder.",
 }

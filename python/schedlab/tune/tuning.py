@@ -354,8 +354,13 @@ def _with(board: Board, chosen: Setting, there: list[Member]) -> list[Member]:
     return [own or member(board, chosen, 0.0), *others] if there else []
 
 
+#: What each task of an experiment asks for by itself on a host, and the tunable that is for all tasks which ask for nothing.
+FOR_ALL = {"slice": "base_slice"}
+
+
 def on_a_host(experiment: Specification, space: Space, setting: Setting) -> tuple[dict[str, str], list[str]]:
     """What the changes of a setting are on a live host: tunables, and the paths that no host has."""
     now, then = (swept(experiment, space, [one]).cells()[0].host for one in (space.present, setting))
-    tunables = {name: value for name, value in then["tunables"].items() if now["tunables"].get(name) != value}
+    changed = {name: value for name, value in then["tunables"].items() if now["tunables"].get(name) != value}
+    tunables = {FOR_ALL.get(name, name): value for name, value in changed.items()}
     return tunables, [path for path in then["without"] if path in space.changed(setting)]

@@ -6,7 +6,7 @@ use schedlab_tune::{
     applied::AppliedSettings,
     check, journal, journal_folder, listing, restorer,
     script::{Script, script},
-    steps, stop, strays,
+    stay, steps, stop, strays,
     trial::{self, Verdict, decide},
     undo::{Undo, recover, would_undo},
 };
@@ -18,12 +18,12 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 /// Prints one JSON document.
-fn print(value: &impl Serialize) -> Result<ExitCode, Fault> {
+pub(super) fn print(value: &impl Serialize) -> Result<ExitCode, Fault> {
     println!("{}", serde_json::to_string(value).map_err(|why| Fault::Wrong(why.to_string()))?);
     Ok(ExitCode::SUCCESS)
 }
 
-fn folder() -> PathBuf {
+pub(super) fn folder() -> PathBuf {
     std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"))
 }
 
@@ -32,10 +32,10 @@ fn folder() -> PathBuf {
 pub struct Where {
     /// A tree of another kernel's files, for tests.
     #[arg(long, hide = true, default_value = "/")]
-    root: PathBuf,
+    pub(super) root: PathBuf,
     /// Folder of the journal.
     #[arg(long, default_value_os_t = journal_folder())]
-    journal: PathBuf,
+    pub(super) journal: PathBuf,
 }
 
 /// `NAME=VALUE` as two.
@@ -226,8 +226,7 @@ impl Unit {
 }
 
 fn unit(program: &str) -> String {
-    // In ExecStart a percent sign begins a specifier, and a dollar sign a variable.
-    let program = program.replace('\\', r"\\").replace('"', "\\\"").replace('%', "%%").replace('$', "$$");
+    let program = stay::escaped(program);
     format!(
         "[Unit]\n\
          Description=Put back what schedlab could not before the machine stopped\n\

@@ -8,4 +8,5 @@ mod order;
 mod ours;
 mod permits;
 mod refused;
+mod stay;
 mod tree;

@@ -52,6 +52,24 @@ pub fn start_of(pid: i32) -> Option<u64> {
     if matches!(stat.state()?, b'Z' | b'X') { None } else { stat.number(22) }
 }
 
+/// The name of a process; none if there is no such process.
+pub fn comm_of(pid: i32) -> Option<String> {
+    let bytes = std::fs::read(format!("/proc/{pid}/comm")).ok()?;
+    Some(String::from_utf8_lossy(bytes.trim_ascii_end()).into_owned())
+}
+
+/// The longest command line that is read.
+const MOST_OF_A_COMMAND: u64 = 4096;
+
+/// The command line of a process, its words parted by blanks; none if there is no such process, or it is a thread of the kernel.
+pub fn command_of(pid: i32) -> Option<String> {
+    use std::io::Read;
+    let mut bytes = Vec::new();
+    std::fs::File::open(format!("/proc/{pid}/cmdline")).ok()?.take(MOST_OF_A_COMMAND).read_to_end(&mut bytes).ok()?;
+    let words = bytes.split(|byte| *byte == 0).filter(|word| !word.is_empty()).map(String::from_utf8_lossy);
+    Some(words.collect::<Vec<_>>().join(" ")).filter(|command| !command.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

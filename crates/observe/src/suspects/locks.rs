@@ -169,8 +169,7 @@ impl Call<'_> {
 pub fn process_of(task: i32) -> Option<(i32, String)> {
     let status = std::fs::read_to_string(format!("/proc/{task}/status")).ok()?;
     let pid = status.lines().find_map(|line| line.strip_prefix("Tgid:")?.trim().parse().ok())?;
-    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
-    Some((pid, name.trim_end().to_owned()))
+    Some((pid, schedlab_linux::proc::task::comm_of(pid)?))
 }
 
 #[cfg(test)]

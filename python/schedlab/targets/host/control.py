@@ -14,34 +14,34 @@ from schedlab.targets.names import HOST, OTHER, destination
 
 def check(look: str = "500ms", journal: Path | None = None, on: str = HOST) -> list[dict[str, Any]]:
     """What the host permits: a line each of `what`, `answer` (yes, limited, no, unknown), `seen` and `advice`."""
-    return _place(on).ask(["check", "--look", look, *_at(journal, on)])
+    return place(on).ask(["check", "--look", look, *at(journal, on)])
 
 
 def tunables(names: Sequence[str] = (), on: str = HOST) -> list[dict[str, Any]]:
     """The tunables, or those of these names (`swappiness`, `elevator@vda`), with present value, range and meaning."""
-    return _place(on).ask(["tunables", "--", *names])
+    return place(on).ask(["tunables", "--", *names])
 
 
 def plan(settings: Sequence[str], on: str = HOST) -> dict[str, list[str]]:
     """The shell commands that bring settings (`NAME=VALUE`) about, `set`, and back, `back`. Writes nothing."""
-    return _place(on).ask(["apply", "--dry-run", "--", *settings])
+    return place(on).ask(["apply", "--dry-run", "--", *settings])
 
 
 def apply(
     settings: Sequence[str], confirm_within: str = "60s", journal: Path | None = None, on: str = HOST
 ) -> dict[str, Any]:
     """Set (`NAME=VALUE`) and take back after that time, unless confirmed; the process that holds them outlives ours."""
-    return _place(on).ask(["apply", "--confirm-within", confirm_within, *_at(journal, on), "--", *settings])
+    return place(on).ask(["apply", "--confirm-within", confirm_within, *at(journal, on), "--", *settings])
 
 
 def confirm(journal: Path | None = None, on: str = HOST) -> list[int]:
     """Make what is on trial stay. Gives the processes that held it."""
-    return _place(on).ask(["confirm", *_at(journal, on)])["confirmed"]
+    return place(on).ask(["confirm", *at(journal, on)])["confirmed"]
 
 
 def restore(dry_run: bool = False, journal: Path | None = None, on: str = HOST) -> dict[str, Any]:
     """Put back what dead runs have left changed, and end trials; with `dry_run`, only say what that would be."""
-    return _place(on).ask(["restore", *(["--dry-run"] if dry_run else []), *_at(journal, on)])
+    return place(on).ask(["restore", *(["--dry-run"] if dry_run else []), *at(journal, on)])
 
 
 def unit() -> str:
@@ -49,13 +49,15 @@ def unit() -> str:
     return Here().ask(["unit"])["unit"]
 
 
-def _at(journal: Path | None, on: str) -> list[str]:
+def at(journal: Path | None, on: str) -> list[str]:
+    """The agent's option for the folder of the journal."""
     if journal and on != HOST and not journal.is_absolute():
         raise UsageError(f"--journal {journal}: is a folder on {on}: give its whole path")
     return ["--journal", str(journal.absolute())] if journal else []
 
 
-def _place(on: str) -> Place:
+def place(on: str) -> Place:
+    """This computer, or the other one that is named."""
     if on == HOST:
         return Here()
     if not on.startswith(OTHER):
