@@ -48,7 +48,7 @@ def test_the_commands_output_passes_through_and_a_table_follows():
     assert found.stdout.startswith("to the one\n")
     assert found.stderr == "to the other\n"
     assert "waiting for a disk" in found.stdout
-    assert "network" in found.stdout
+    assert "asleep" in found.stdout
 
 
 @needs_agent

@@ -148,6 +148,16 @@ fn timed_as(ordinary: bool, words: &[&str]) -> Value {
 }
 
 #[test]
+fn without_root_the_waits_of_ones_own_tasks_are_seen() {
+    let answer = timed_as(true, &["sh", "-c", "sleep 0.4; sleep 0.4 | cat"]);
+    let (main, whole) = (&answer["waits"]["main"], &answer["waits"]["whole"]);
+    // The shell waits for its children, and cat for what comes through the pipe.
+    assert!(ns(main, "program_ns") > 500 * MS && ns(main, "timer_ns") < 200 * MS, "{answer}");
+    assert!((500 * MS..1100 * MS).contains(&ns(whole, "timer_ns")), "{answer}");
+    assert!(answer["waits"]["remotes"].as_array().unwrap().is_empty(), "{answer}");
+}
+
+#[test]
 fn without_root_the_first_task_is_the_first_task_and_what_is_unknown_is_said() {
     let burn = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done";
     let answer = timed_as(true, &["sh", "-c", &format!("sh -c '{burn}'; exit 0")]);

@@ -1,4 +1,4 @@
-//! A socket of the kernel's generic netlink: messages in and out as bytes.
+//! Sockets of the kernel's netlink, generic and of sock_diag: messages in and out as bytes.
 
 use crate::{
     Fault,
@@ -17,9 +17,26 @@ impl Socket {
     /// Opens one with room for that many bytes of messages that wait to be read. The room is best effort: a lack of it shows as
     /// `ENOBUFS` when messages are lost.
     pub fn open(room: i32) -> Result<Socket, Fault> {
+        Socket::of(libc::NETLINK_GENERIC, room)
+    }
+
+    /// Opens one of sock_diag, which also gets what the kernel says to these groups of listeners (bits).
+    pub fn diag(groups: u32, room: i32) -> Result<Socket, Fault> {
+        let socket = Socket::of(libc::NETLINK_SOCK_DIAG, room)?;
+        // SAFETY: all bytes zero are an address of netlink: of no process, in no group.
+        let mut address: libc::sockaddr_nl = unsafe { mem::zeroed() };
+        address.nl_family = libc::AF_NETLINK as libc::sa_family_t;
+        address.nl_groups = groups;
+        let (pointer, length) = (&raw const address, mem::size_of_val(&address) as libc::socklen_t);
+        // SAFETY: the pointer is to an address of that length that lives until the call returns.
+        let bound = unsafe { libc::bind(socket.0.as_raw_fd(), pointer.cast(), length) };
+        checked(bound.into()).map_err(|why| Fault::Call { doing: "listening to sock_diag".to_owned(), why })?;
+        Ok(socket)
+    }
+
+    fn of(family: i32, room: i32) -> Result<Socket, Fault> {
         // SAFETY: takes numbers only.
-        let socket =
-            unsafe { libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, libc::NETLINK_GENERIC) };
+        let socket = unsafe { libc::socket(libc::AF_NETLINK, libc::SOCK_RAW | libc::SOCK_CLOEXEC, family) };
         let socket = opened(socket.into()).map_err(|_| Fault::last("opening a netlink socket"))?;
         let (option, length) = (&raw const room, mem::size_of_val(&room) as libc::socklen_t);
         // SAFETY: the pointer is to a value of that length that lives until the call returns.

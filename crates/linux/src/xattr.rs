@@ -1,4 +1,4 @@
-//! Extended attributes of a path itself, links not followed.
+//! Extended attributes of a path: of itself, links not followed, or of what it leads to.
 
 use crate::call::checked;
 use std::{
@@ -25,5 +25,13 @@ pub fn read<'a>(path: &Path, name: &CStr, room: &'a mut [u8]) -> Option<&'a [u8]
     let path = c_path(path).ok()?;
     // SAFETY: terminated strings, and room of the length given, all alive for the call.
     let length = unsafe { libc::lgetxattr(path.as_ptr(), name.as_ptr(), room.as_mut_ptr().cast(), room.len()) };
+    room.get(..usize::try_from(length).ok()?)
+}
+
+/// Reads an attribute of what a path leads to, as of a descriptor by its name in /proc.
+pub fn read_behind<'a>(path: &Path, name: &CStr, room: &'a mut [u8]) -> Option<&'a [u8]> {
+    let path = c_path(path).ok()?;
+    // SAFETY: terminated strings, and room of the length given, all alive for the call.
+    let length = unsafe { libc::getxattr(path.as_ptr(), name.as_ptr(), room.as_mut_ptr().cast(), room.len()) };
     room.get(..usize::try_from(length).ok()?)
 }

@@ -4,6 +4,7 @@
 //!   tracing     the scheduler's events, recorded through tracefs
 //!   capture     the kernel's events as a trace.dat, for other tools, too
 //!   accounting  where the time of a command went
+//!   waiting     what the tasks of a command wait for while they sleep, and its connections
 //!   suspects    control groups, ends of tasks, locks and sockets
 //!   noise       the CPU time that others use, and holes in that of a processor
 
@@ -14,5 +15,6 @@ mod number;
 pub mod sample;
 pub mod suspects;
 pub mod tracing;
+pub mod waiting;
 
 pub use number::Number;

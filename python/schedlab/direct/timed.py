@@ -10,6 +10,10 @@ EXAMPLE = "schedlab time --repeat 10 -- sort data --versus sort -S 1G data"
 
 #: Separates two commands.
 VERSUS = "--versus"
+#: What is shown of a remote end.
+REMOTE = ["remote end", "connections", "waited for, s", "sent, MiB", "received, MiB", "sent again", "round trip, ms"]
+#: A shorter time asleep need not be explained, ns.
+SHORT_NS = 20e6
 #: From this share of the processors on, others may have disturbed a run, percent.
 FOREIGN_PERCENT = 5.0
 #: Counts as the agent names them, in words, and whether they are bytes.
@@ -90,10 +94,11 @@ def _commands(words: list[str]) -> list[list[str]]:
 
 def _document(timings) -> dict:
     from schedlab.observe.timing import PARTS, difference
+    from schedlab.observe.waits import WAITS
 
     document: dict = {"commands": [_summary(timing) for timing in timings]}
     if len(timings) == 2:
-        found = {part: difference(*timings, part) for part in PARTS}
+        found = {part: difference(*timings, part) for part in (*PARTS, *WAITS)}
         document["difference"] = {
             part: it and {**_interval(it.of), "real": it.real if part == "elapsed_ns" else None}
             for part, it in found.items()
@@ -103,11 +108,15 @@ def _document(timings) -> dict:
 
 def _summary(timing) -> dict:
     from schedlab.observe.timing import PARTS
+    from schedlab.observe.waits import WAITS
 
     parts = {whose: {part: timing.interval(part, whose) for part in PARTS} for whose in ("main", "whole")}
+    waits = {whose: {part: timing.interval(part, whose) for part in WAITS} for whose in ("main", "whole")}
     return {
         "command": list(timing.command),
         "parts": {whose: {part: it and _interval(it) for part, it in of.items()} for whose, of in parts.items()},
+        "waits": {whose: {part: it and _interval(it) for part, it in of.items()} for whose, of in waits.items()},
+        "remotes": timing.remotes,
         "counts": {name: (it := timing.count(name)) and _interval(it) for name in COUNTS},
         "outlived": timing.outlived,
         "foreign_percent": timing.foreign_percent,
@@ -131,18 +140,18 @@ def _print_plain(timings, csv: bool) -> None:
     """All numbers of all commands as one table, for programs and pages."""
     from sys import stderr
 
-    from schedlab.observe.timing import PARTS, difference
+    from schedlab.observe.timing import difference
     from schedlab.tables import Cell, Column, Table, formats
 
-    found = []
+    found, parts = [], _parts(timings)
     for timing in timings:
         named = " ".join(timing.command)
         for whose, tasks in (("main", "first"), ("whole", "all")):
-            found += [(named, tasks, words, "s", timing.interval(part, whose)) for part, words in PARTS.items()]
+            found += [(named, tasks, words, "s", timing.interval(part, whose)) for part, words in parts.items()]
         counts = ((words, "B" if size else "", timing.count(name)) for name, (words, size) in COUNTS.items())
         found += [(named, "all", *count) for count in counts]
     if len(timings) == 2:
-        gained = {words: difference(*timings, part) for part, words in PARTS.items()}
+        gained = {words: difference(*timings, part) for part, words in parts.items()}
         found += [("second less first", "first", words, "s", it and it.of) for words, it in gained.items()]
     rows = []
     for *names, unit, interval in found:
@@ -163,13 +172,24 @@ def _plain(number: float | None) -> str:
     return "" if number is None else f"{number:.6g}"
 
 
-def _show(timing) -> None:
+def _parts(timings) -> dict[str, str]:
+    """The parts that are shown, by name, in words: of the waits while asleep those that were seen."""
     from schedlab.observe.timing import PARTS
+    from schedlab.observe.waits import WAITS
+
+    def seen(part: str) -> bool:
+        found = (timing.interval(part, whose) for timing in timings for whose in ("main", "whole"))
+        return any(it and it.mean for it in found)
+
+    return {**PARTS, **{part: f"asleep, {words}" for part, words in WAITS.items() if seen(part)}}
+
+
+def _show(timing) -> None:
     from schedlab.tables.printed import print_table
 
     rows = []
     whole = timing.interval("elapsed_ns")
-    for part, words in PARTS.items():
+    for part, words in _parts([timing]).items():
         own = timing.interval(part)
         share = f"{own.mean / whole.mean * 100:.1f} %" if own and whole and whole.mean else ""
         rows.append([words, _spell(own), share, _spell(timing.interval(part, "whole"))])
@@ -178,15 +198,33 @@ def _show(timing) -> None:
     print_table(["", "first task, s", "", holds], rows, " ".join(timing.command), numeric=(1, 2, 3))
     counts = [[words, _spell_count(timing.count(name), size)] for name, (words, size) in COUNTS.items()]
     print_table(["all tasks", ""], counts, numeric=(1,))
+    if timing.remotes:
+        print_table(REMOTE, [_remote(one) for one in timing.remotes], numeric=tuple(range(1, len(REMOTE))))
     _say_limits([timing])
 
 
+def _remote(one: dict) -> list[str]:
+    """A remote end, as it is shown."""
+    host = f"[{one['address']}]" if ":" in one["address"] else one["address"]
+    again = f"{one['retransmits']:,.0f}"
+    if one["segments"]:
+        again += f" ({100 * one['retransmits'] / one['segments']:.1f} %)"
+    return [
+        f"{host}:{one['port']}" if one["port"] else f"{host}, which connected",
+        f"{one['connections']:,.0f}",
+        f"{one['waited_ns'] / 1e9:.3f}",
+        *(f"{one[name] / 2**20:,.2f}" for name in ("sent_bytes", "received_bytes")),
+        again,
+        f"{one['rtt_us'] / 1e3:.2f}",
+    ]
+
+
 def _compare(first, second) -> None:
-    from schedlab.observe.timing import PARTS, difference
+    from schedlab.observe.timing import difference
     from schedlab.tables.printed import print_table
 
     rows = []
-    for part, words in PARTS.items():
+    for part, words in _parts([first, second]).items():
         found = difference(first, second, part)
         values = [_spell(first.interval(part)), _spell(second.interval(part))]
         rows.append([words, *values, _spell(found and found.of)])
@@ -225,10 +263,17 @@ def _limits(timings) -> list[str]:
         who = f"{process['name']} ({process['pid']})"
         lines.append(f"still running when the command had ended: {who}, counted up to then: {ran}")
     lines += [f"not known: {line}" for line in dict.fromkeys(line for timing in timings for line in timing.unknown)]
+    if any(_is_unexplained(run) for timing in timings for run in timing.runs):
+        lines.append("not known: what it waited for while asleep: it was over before it could be looked at")
     foreign = max((timing.foreign_percent or 0.0 for timing in timings), default=0.0)
     if foreign > FOREIGN_PERCENT:
         lines.append(f"others used up to {foreign:.0f} % of the processors meanwhile: repeat on a quieter host")
     return lines
+
+
+def _is_unexplained(run: dict) -> bool:
+    asleep = (run["main"] or {}).get("asleep_ns") or 0
+    return asleep > SHORT_NS and not run["waits"]["main"]["seen"]
 
 
 def _spell(interval) -> str:

@@ -51,8 +51,21 @@ class Timing(Record):
     runs: list[dict[str, Any]]
 
     def interval(self, part: str, whose: str = "main") -> Interval | None:
-        """A part, ns, of the first task (`main`) or of all (`whole`); None where it is not known."""
+        """A part, ns, of the first task (`main`) or of all (`whole`); None where it is not known. That of a wait while
+        asleep is an estimate: of one run its interval is that of the looks, whose number is `n`.
+        """
+        from schedlab.observe import waits
+
+        if part in waits.WAITS and len(self.runs) == 1:
+            return waits.waited(self.runs[0], part, whose)
         return _interval([_part(run, part, whose) for run in self.runs])
+
+    @property
+    def remotes(self) -> list[dict[str, Any]]:
+        """The remote ends of its connections, means over the runs."""
+        from schedlab.observe import waits
+
+        return waits.remotes(self.runs)
 
     def count(self, name: str) -> Interval | None:
         """One of the counts; None where it is not known."""
@@ -146,7 +159,12 @@ def _run(command: Sequence[str], touch_nothing: bool, aside: bool) -> dict[str, 
     return loads(text)
 
 
-def _part(run: dict[str, Any], part: str, whose: str) -> int | None:
+def _part(run: dict[str, Any], part: str, whose: str) -> float | None:
+    from schedlab.observe import waits
+
+    if part in waits.WAITS:
+        found = waits.waited(run, part, whose)
+        return found and found.mean
     parts = run[whose]
     return None if parts is None else parts[part]
 

@@ -354,7 +354,7 @@ def _with(board: Board, chosen: Setting, there: list[Member]) -> list[Member]:
     return [own or member(board, chosen, 0.0), *others] if there else []
 
 
-#: What each task of an experiment asks for by itself on a host, and the tunable that is for all tasks which ask for nothing.
+#: What each task of an experiment asks for by itself on a host, and the tunable for tasks that ask for nothing.
 FOR_ALL = {"slice": "base_slice"}
 
 

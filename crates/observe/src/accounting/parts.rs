@@ -4,7 +4,7 @@
 //!   processor      it could run, and others did
 //!   memory         it waited for pages that had been thrown out: swap-in, thrashing
 //!   disk           it waited for a drive, that memory left out: the kernel counts those waits as the drive's, too
-//!   asleep         the rest: timers, locks, pipes, children, terminals, and the network, which Linux does not distinguish
+//!   asleep         the rest: timers, locks, pipes, children, terminals, the network; `waiting` estimates which
 //!
 //! Reclaim, compaction and copying are partly run by the task itself and partly waited for: they overlap these parts
 //! and are reported separately.

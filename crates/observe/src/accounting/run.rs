@@ -9,6 +9,7 @@ use super::{
     timed::{Seen, Timed, family},
     usage::{Own, Reaped},
 };
+use crate::waiting::Sampler;
 use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::{
     signal::{SigSet, SigmaskHow, Signal, kill, pthread_sigmask},
@@ -20,8 +21,15 @@ use schedlab_linux::{
     process::{prepare, reap_ended, unreaped},
 };
 use std::{
-    collections::BTreeSet, ffi::OsString, fs::File, io, os::fd::AsFd, path::Path, process::Command, sync::OnceLock,
-    time::Instant,
+    collections::BTreeSet,
+    ffi::OsString,
+    fs::File,
+    io,
+    os::fd::AsFd,
+    path::Path,
+    process::Command,
+    sync::OnceLock,
+    time::{Duration, Instant},
 };
 
 /// Signals that are passed on. One from the terminal goes to the command anyway: it is in the same group.
@@ -33,6 +41,9 @@ const UNATTRIBUTED: &str = "children that are not waited for (their parent ignor
 static MASK: OnceLock<SigSet> = OnceLock::new();
 /// Kernel's sign that a signal came from the terminal, not from a process.
 const FROM_KERNEL: i32 = 0x80;
+/// poll(2) counts whole ms, rounded down here.
+const ROUNDING: Duration = Duration::from_millis(1);
+
 /// A command that could not be started.
 #[derive(Debug)]
 pub struct NotStarted {
@@ -54,13 +65,14 @@ pub fn run(
     let enclosure = journal.and_then(|journal| Enclosure::make(root, journal));
     let strangers = living::children();
     let before = System::read(root);
+    let sampler = Sampler::begin();
     let began = Instant::now();
     let child = match start(words, enclosure.as_ref().and_then(Enclosure::door), signals.1) {
         Ok(child) => child,
         Err(why) => return Ok(Err(not_started(&words[0], &why))),
     };
     let (reaped, own, status) = (Reaped::default(), None, None);
-    let mut wait = Wait { child, signals: signals.0, exits, strangers, reaped, own, status };
+    let mut wait = Wait { child, signals: signals.0, exits, strangers, reaped, own, status, sampler };
     while wait.status.is_none() {
         wait.step();
     }
@@ -73,9 +85,11 @@ pub fn run(
         unknown.push(UNATTRIBUTED.to_owned());
     }
     let delays = delays.map_err(|why| unknown.push(format!("waits for disk and memory: {why}"))).is_ok();
-    let Wait { reaped, own, status, .. } = wait;
+    let Wait { reaped, own, status, sampler, .. } = wait;
+    let waits = sampler.end();
     let (status, child) = (status.expect("it was waited for"), child as u32);
-    let seen = Seen { elapsed_ns, status, child, reaped, own, outlived, enclosed, records, delays, systems, unknown };
+    let seen =
+        Seen { elapsed_ns, status, child, reaped, own, outlived, enclosed, records, delays, systems, waits, unknown };
     Ok(Ok(seen.sum_up()))
 }
 
@@ -141,6 +155,8 @@ struct Wait {
     /// The first task's, once it has ended.
     own: Option<Own>,
     status: Option<i32>,
+    /// Looks at what the tasks wait for.
+    sampler: Sampler,
 }
 
 impl Wait {
@@ -149,7 +165,8 @@ impl Wait {
         let files = [self.signals.as_fd()].into_iter().chain(self.exits.as_ref().ok().map(Exits::as_fd));
         let mut polled: Vec<PollFd<'_>> = files.map(|file| PollFd::new(file, PollFlags::POLLIN)).collect();
         // After an error the caller looks again.
-        let _ = poll(&mut polled, PollTimeout::NONE);
+        let left = self.sampler.left() + ROUNDING;
+        let _ = poll(&mut polled, PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX));
         drop(polled);
         pass_on(&self.signals, Some(self.child));
         self.reap();
@@ -157,6 +174,7 @@ impl Wait {
         if let Ok(exits) = &mut self.exits {
             exits.read();
         }
+        self.sampler.look(self.child, &self.strangers);
     }
 
     /// Takes the ends of the command and of orphans that were handed to us.
@@ -178,7 +196,7 @@ impl Wait {
 
     /// The records of the command's tasks, and what is not known.
     fn reported(&self) -> (Option<Vec<Record>>, Vec<String>) {
-        let mut unknown = vec!["waiting for the network: Linux does not distinguish it from sleep".to_owned()];
+        let mut unknown = Vec::new();
         match &self.exits {
             Ok(exits) => {
                 if exits.lost {

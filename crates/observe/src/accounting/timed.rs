@@ -11,6 +11,7 @@ use super::{
     system::{Pressure, System},
     usage::{Own, Reaped, Usage},
 };
+use crate::waiting::Waits;
 use serde::Serialize;
 use std::collections::HashSet;
 
@@ -38,6 +39,8 @@ pub struct Timed {
     pub foreign_percent: Option<f64>,
     /// Time that the hypervisor took meanwhile, as a share of all processors, percent.
     pub steal_percent: Option<f64>,
+    /// What tasks waited for while they slept, by samples, and the connections.
+    pub waits: Waits,
     /// What is not known, and why.
     pub unknown: Vec<String>,
 }
@@ -110,6 +113,7 @@ pub(super) struct Seen {
     /// Whether the kernel keeps account of waits.
     pub delays: bool,
     pub systems: [System; 2],
+    pub waits: Waits,
     pub unknown: Vec<String>,
 }
 
@@ -136,6 +140,7 @@ impl Seen {
             foreign_percent: is.foreign_percent(was, ran.ran_ns),
             steal_percent: is.steal_percent(was),
             outlived: self.outlived.processes,
+            waits: self.waits,
             unknown: self.unknown,
         }
     }
