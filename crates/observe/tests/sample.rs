@@ -64,6 +64,8 @@ fn an_old_kernel_reports_what_it_has_and_nothing_else() {
         change(tree, "proc/diskstats", "sda 20000 500 800000 90000", "sda 20010 500 800400 90120");
         change(tree, "proc/diskstats", "0 80000 390000", "0 80500 393000");
         change(tree, "proc/net/dev", "eth0:1633071233", "eth0:1633075329");
+        change(tree, "proc/net/snmp", "3840911 449", "3840961 459");
+        change(tree, "proc/net/netstat", "3 4 17", "3 8 17");
         change(tree, "proc/interrupts", "39000          1", "39010          11");
     });
     let numbers = |pointer: &str| line.pointer(pointer).unwrap_or_else(|| panic!("no {pointer}")).as_f64();
@@ -72,6 +74,10 @@ fn an_old_kernel_reports_what_it_has_and_nothing_else() {
         ("/cpu/sys", 25.0),
         ("/cpu/idl", 25.0),
         ("/system/csw", 250.0),
+        ("/tcp/estab", 12.0),
+        ("/tcp/oseg~1s", 25.0),
+        ("/tcp/retrans~1s", 5.0),
+        ("/tcp/lisdrop~1s", 2.0),
         ("/system/int", 100.0),
         ("/system/b", 0.0),
         ("/load/load5", 0.18),

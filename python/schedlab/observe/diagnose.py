@@ -95,6 +95,39 @@ def _users_of_network(view: View, by: Usage) -> list[Task]:
     return by.named({pid: by.of(pid, "cpu") for pid in owners}, "over the loopback")
 
 
+#: What is said of a connection that is held up, by its column and the threshold for it.
+HELD = (
+    ("awaited_percent", indicators.AWAITED, "awaited {:.0f} % of the time"),
+    ("path_percent", indicators.PATH, "data on the way {:.0f} % of the time"),
+    ("receiver_percent", indicators.RECEIVER, "no room for more {:.0f} % of the time"),
+)
+
+
+def _held(view: View) -> list[dict]:
+    """The connections that are held up."""
+    connections = view.seen.get("connections") or []
+    return [one for one in connections if any(one[column] >= sign.threshold for column, sign, _ in HELD)]
+
+
+def _connected(view: View, by: Usage) -> list[Task]:
+    """Those whose connections are held up; else those that are busy with the loopback."""
+    amounts: dict[int, float] = {}
+    for one in _held(view):
+        if one["pid"] is not None:
+            most = max(one[column] for column, _, _ in HELD)
+            amounts[one["pid"]] = max(amounts.get(one["pid"], 0.0), most)
+    return by.named(amounts, "held up by a remote end") or _users_of_network(view, by)
+
+
+def _said_of(one: dict, seconds: float) -> str:
+    """A connection, and what holds it up."""
+    words = [text.format(one[column]) for column, sign, text in HELD if one[column] >= sign.threshold]
+    moved = f"{(one['sent_bytes'] + one['received_bytes']) / 1024 / seconds:,.0f} KiB/s"
+    again = f"{100 * one['retransmits'] / one['segments']:.1f} % sent again" if one["segments"] else ""
+    trip = f"round trip {one['rtt_us'] / 1000:.1f} ms"
+    return f"{one['remote']}: {', '.join(filter(None, [*words, moved, again, trip]))}"
+
+
 def _behind_interrupts(view: View, by: Usage) -> list[Task]:
     """Those whose work the commonest softirq does: drives, the network; else those that wait most often."""
     network = _users_of_network(view, by) if some(indicators.LOOPBACK_WAITS, indicators.LOOPBACK_KERNEL)(view) else []
@@ -103,6 +136,16 @@ def _behind_interrupts(view: View, by: Usage) -> list[Task]:
     return network or (by.disk() if of_drives else []) or by.switching()
 
 
+NETWORK = (
+    indicators.LINE,
+    indicators.DROPPED,
+    indicators.SENT_AGAIN,
+    indicators.AWAITED,
+    indicators.PATH,
+    indicators.RECEIVER,
+    indicators.LOOPBACK_WAITS,
+    indicators.LOOPBACK_KERNEL,
+)
 RESOURCES = (
     Resource(
         MEMORY,
@@ -142,10 +185,10 @@ RESOURCES = (
     ),
     Resource(
         "network",
-        (indicators.LINE, indicators.DROPPED, indicators.LOOPBACK_WAITS, indicators.LOOPBACK_KERNEL),
-        some(indicators.LINE, indicators.DROPPED, indicators.LOOPBACK_WAITS, indicators.LOOPBACK_KERNEL),
-        _users_of_network,
-        "% of a processor",
+        NETWORK,
+        some(*NETWORK),
+        _connected,
+        "%",
     ),
     Resource(
         "run queue",
@@ -254,6 +297,8 @@ def _device(resource: Resource, view: View, short: bool) -> str | None:
         return view.device("disks", view.disks, "aqu-sz")
     if resource.name == "network":
         loopback = some(indicators.LOOPBACK_WAITS, indicators.LOOPBACK_KERNEL)(view)
+        if held := _held(view):
+            return held[0]["remote"]
         return "lo" if loopback else view.device("net", view.links, "rxkB/s", "txkB/s")
     return None
 
@@ -272,7 +317,11 @@ def _notes(resource: Resource, view: View) -> list[str]:
             for it in used
         ]
     if resource.name == "network":
-        return [f"{name} {rate:,.0f} packets dropped a second" for name, rate in (seen.get("dropped") or {}).items()]
+        dropped = (seen.get("dropped") or {}).items()
+        return [
+            *(_said_of(one, seen["seconds"]) for one in _held(view)),
+            *(f"{name} {rate:,.0f} packets dropped a second" for name, rate in dropped),
+        ]
     return []
 
 

@@ -148,6 +148,26 @@ def _dropped(view: View) -> float | None:
     return max((value for value in found if value is not None), default=None)
 
 
+def _sent_again(view: View) -> float | None:
+    """Of the segments sent; 0 where hardly any are."""
+    again, sent = view.means.get("tcp.retrans/s"), view.means.get("tcp.oseg/s")
+    if again is None or sent is None:
+        return None
+    return 100 * again / (sent + again) if sent + again >= SEGMENTS else 0.0
+
+
+def _held(column: str) -> Callable[[View], float | None]:
+    """Of the connection with another host that is held up most."""
+
+    def of(view: View) -> float | None:
+        found = view.seen.get("connections")
+        return None if found is None else max((one[column] for one in found), default=0.0)
+
+    return of
+
+
+#: Segments a second from which their losses say something.
+SEGMENTS = 20
 #: Pages read again a second, and faults that wait for a drive, from which a group at its limit misses what it gave up.
 REFAULTS, MAJOR_FAULTS = 50, 20
 #: Traffic of the loopback from which it can be what a host is busy with: a tenth of a processor's work, or more.
@@ -219,6 +239,34 @@ STALLS = Indicator(
     lambda view: view.means.get("paging.stall"),
 )
 LINE = Indicator("busiest direction of a link", "%", 70, "of the speed that the link says it has", _line_rate)
+SENT_AGAIN = Indicator(
+    "segments of TCP sent again",
+    "%",
+    2,
+    "each loss halves what a connection sends: at 2 % it has some 8 segments in flight (Mathis, 1997)",
+    _sent_again,
+)
+AWAITED = Indicator(
+    "a remote end is awaited",
+    "% of looks",
+    50,
+    "a task sleeps half of the time in a call on a connection whose other end it has asked",
+    _held("awaited_percent"),
+)
+PATH = Indicator(
+    "data is on the way to a remote end",
+    "% of the time",
+    80,
+    "of one connection data was in flight nearly always, and the receiver had room: the way there sets the pace",
+    _held("path_percent"),
+)
+RECEIVER = Indicator(
+    "a remote end has no room for more",
+    "% of the time",
+    30,
+    "of one connection the receiver's window was full for a third of the time: it does not read fast enough",
+    _held("receiver_percent"),
+)
 DROPPED = Indicator("packets dropped", "1/s", 10, "a queue of the network is full", _dropped)
 
 

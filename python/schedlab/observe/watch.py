@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 #: Sections of a line that are one object each, by the path to them.
-SINGLE = ("cpu", "system", "load", "memory", "paging", "pressure.cpu", "pressure.memory", "pressure.io")
+SINGLE = ("cpu", "system", "load", "memory", "paging", "tcp", "pressure.cpu", "pressure.memory", "pressure.io")
 #: Every level of which tasks can be; the last one is for real-time tasks.
 LEVELS = (*range(-20, 20), None)
 NOTHING = "schedlab-agent reported nothing"

@@ -115,7 +115,7 @@ def _system(header: dict, line: dict, width: int) -> Any:
     }
     cost = {"sample": f"{line['own_ns'] / 1e6:.2f} ms", "missed": str(line["missed"])}
     rows = [*bars, _pairs(counts | loads), _pairs(kept | swap), _pairs(moved), _pairs(held), _pairs(cost)]
-    tables = [*_disks(line["disks"]), *_net(line["net"])]
+    tables = [*_disks(line["disks"]), *_net(line["net"], line["tcp"])]
     title = f"system, {header['kernel'] or 'unknown kernel'}"
     return Group(Panel(Group(*rows), title=title, title_align="left", box=box.ROUNDED), *tables)
 
@@ -126,10 +126,12 @@ def _disks(disks: list[dict]) -> list:
     return [_panel("disks", ["disk", *shown], rows)] if rows else []
 
 
-def _net(links: list[dict]) -> list:
+def _net(links: list[dict], tcp: dict) -> list:
     shown = ("rxkB/s", "txkB/s", "rxpck/s", "txpck/s")
     rows = [[link["name"], *(number(link[name]) for name in shown)] for link in links if link["name"] != "lo"]
-    return [_panel("network", ["link", *shown], rows)] if rows else []
+    counted = ("estab", "active/s", "passive/s", "iseg/s", "oseg/s", "retrans/s", "timeout/s", "lisdrop/s")
+    protocol = _panel("TCP", list(counted), [[number(tcp[name]) for name in counted]])
+    return [*([_panel("network", ["link", *shown], rows)] if rows else []), protocol]
 
 
 def _loads(level: dict) -> list[str]:

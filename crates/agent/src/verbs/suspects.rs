@@ -9,6 +9,7 @@ use schedlab_model::{Nanos, units::parse_duration};
 use schedlab_observe::{
     accounting::exits::Exits,
     suspects::{
+        connections::{Connections, Held},
         ended::{Ended, Program},
         groups::{self, Change},
         kernel::{self, Counts},
@@ -54,6 +55,7 @@ struct Seen {
     ended: Option<Vec<Program>>,
     locks: Option<Vec<Lock>>,
     sockets: Vec<Owner>,
+    connections: Option<Vec<Held>>,
     softirqs: BTreeMap<String, f64>,
     interrupts: BTreeMap<String, f64>,
     dropped: BTreeMap<String, f64>,
@@ -82,6 +84,7 @@ impl Suspects {
         let (began, before, kernel_before) = (Instant::now(), groups::read(&root), kernel::read(&root));
         let until = began + Duration::from_nanos(self.lasting);
         let (mut sockets, mut ended, mut locks) = (Sockets::default(), Ended::default(), None);
+        let mut connections = Connections::begin().filter(|_| live);
         while let Some(left) = until.checked_duration_since(Instant::now()).filter(|left| !left.is_zero()) {
             // Messages of many tasks come by the thousand, so they are not waited for: there is room for some 30,000.
             if came(&stops, left.min(EVERY)) {
@@ -92,6 +95,9 @@ impl Suspects {
                 ended.take(&mut exits.records, began.elapsed().as_nanos() as u64);
             }
             sockets.look(&root);
+            if let Some(connections) = &mut connections {
+                connections.look();
+            }
             if Instant::now() >= traced_until
                 && let Some(tracer) = tracer.take()
             {
@@ -106,8 +112,10 @@ impl Suspects {
         let groups = groups::changes(&root, &before, groups::read(&root), seconds);
         let ended = exits.map(|_| ended.programs(seconds));
         let sockets = sockets.owners(&root);
+        let connections = connections.map(Connections::held);
         let pid = std::process::id();
-        let seen = Seen { pid, seconds, groups, ended, locks, sockets, softirqs, interrupts, dropped, unknown };
+        let seen =
+            Seen { pid, seconds, groups, ended, locks, sockets, connections, softirqs, interrupts, dropped, unknown };
         println!("{}", serde_json::to_string(&seen).expect("numbers and words are JSON"));
         Ok(ExitCode::SUCCESS)
     }

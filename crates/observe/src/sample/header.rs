@@ -14,6 +14,7 @@ use super::{
     rates::RESOURCES,
     sampler::Sampler,
     tasks::TASK,
+    tcp::TCP,
 };
 use schedlab_linux::{Root, process::units};
 use schedlab_model::Nanos;
@@ -88,6 +89,7 @@ pub fn schema() -> Value {
     sections.extend([
         section("disks", true, &["name"], columns(DISK)),
         section("net", true, &["name"], columns(LINK)),
+        section("tcp", false, &[], columns(TCP)),
         section("interrupts", true, &["name", "device"], columns(INTERRUPT)),
         section("groups", true, &["path"], columns(GROUP)),
         section("nice", true, &["nice"], columns(LEVEL)),

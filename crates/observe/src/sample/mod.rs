@@ -24,6 +24,7 @@ mod processors;
 mod rates;
 mod sampler;
 mod tasks;
+mod tcp;
 
 pub use column::Column;
 pub use header::{Header, schema};

@@ -13,6 +13,7 @@ use super::{
     processors::{LOAD, SYSTEM, TIME},
     sampler::{Sample, Wanted},
     tasks::{self, TASK},
+    tcp::TCP,
 };
 use schedlab_linux::proc::text::Name;
 use schedlab_model::SECOND;
@@ -68,6 +69,7 @@ impl Rates<'_> {
             "system" => one(SYSTEM, name, &now.system, &before.system, seconds),
             "load" => one(LOAD, name, &now.load, &before.load, seconds),
             "memory" => one(MEMORY, name, &now.memory, &before.memory, seconds),
+            "tcp" => one(TCP, name, &now.tcp, &before.tcp, seconds),
             "paging" => one(PAGING, name, &now.paging, &before.paging, seconds),
             _ => {
                 let resource = RESOURCES.iter().position(|it| section.strip_prefix("pressure.") == Some(it))?;
@@ -148,6 +150,8 @@ impl Rates<'_> {
                 });
             }
         });
+        line.key("tcp");
+        line.section(TCP, Some((&now.tcp, &before.tcp)), seconds);
     }
 
     fn write_wanted(&self, wanted: &Wanted, line: &mut Line) {

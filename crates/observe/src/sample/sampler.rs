@@ -11,6 +11,7 @@ use super::{
     pressure::{self, Pressure},
     processors::{self, Load, System, Ticks},
     tasks::{self, Chosen, Scan, Task},
+    tcp::Tcp,
 };
 use schedlab_linux::{
     Fault, Root,
@@ -55,6 +56,7 @@ pub struct Sample {
     pub(super) pressure: [Pressure; 3],
     pub(super) disks: Vec<Disk>,
     pub(super) links: Vec<Link>,
+    pub(super) tcp: Tcp,
     pub(super) interrupts: Interrupts,
     pub(super) groups: Vec<Group>,
     pub(super) levels: Levels,
@@ -74,6 +76,7 @@ pub struct Sampler {
     disks: Option<OpenFile>,
     drives: Drives,
     network: Option<OpenFile>,
+    protocols: [Option<OpenFile>; 2],
     interrupts: Option<OpenFile>,
     groups: Vec<Files>,
     scan: Option<Scan>,
@@ -121,6 +124,7 @@ impl Sampler {
             disks: open("/proc/diskstats"),
             drives: Drives::new(root),
             network: open("/proc/net/dev"),
+            protocols: ["/proc/net/snmp", "/proc/net/netstat"].map(&mut open),
             interrupts: wanted.interrupts.and_then(|_| open("/proc/interrupts")),
             scan: scan.transpose()?,
             taken: 0,
@@ -160,6 +164,10 @@ impl Sampler {
         }
         self.drives.read(self.disks.as_mut().and_then(OpenFile::read).unwrap_or_default(), &mut now.disks);
         network::read(self.network.as_mut().and_then(OpenFile::read).unwrap_or_default(), &mut now.links);
+        now.tcp = Tcp::default();
+        for text in self.protocols.iter_mut().filter_map(|file| file.as_mut()?.read()) {
+            now.tcp.read(text);
+        }
         let due = self.wanted.interrupts.is_some_and(|every| self.taken.is_multiple_of(u64::from(every.max(1))));
         if due {
             now.interrupts.at_ns = now_ns;

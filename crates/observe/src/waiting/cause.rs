@@ -36,11 +36,15 @@ impl Cause {
         [Cause::Network, Cause::Lock, Cause::Timer, Cause::Program, Cause::Terminal, Cause::Other];
 }
 
-/// A wait: its cause, and the socket if it is for a single one.
+/// A wait: its cause, and the socket if a single one is among what it is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Wait {
     pub(super) cause: Cause,
     pub(super) socket: Option<Socket>,
+    /// Whether it is for nothing else.
+    pub(super) alone: bool,
+    /// Whether it is for room to send.
+    pub(super) sends: bool,
 }
 
 /// A system call under way: its number and arguments.
@@ -65,9 +69,10 @@ impl Call {
     /// What it waits for.
     pub(super) fn wait(&self, table: &mut Table) -> Wait {
         let first = self.arguments[0] as i32;
-        let of = |cause| Wait { cause, socket: None };
+        let of = |cause| Wait { cause, socket: None, alone: true, sends: false };
         match class(self.number, self.arguments) {
-            Class::Descriptor => wait_for(table.kind(first)),
+            Class::Receive => wait_for(table.kind(first)),
+            Class::Send => Wait { sends: true, ..wait_for(table.kind(first)) },
             Class::Poll => any(table.polled(self.arguments[0], self.arguments[1])),
             Class::Select => any(table.selected(self.arguments[0], &self.arguments[1..4])),
             Class::Epoll => any(table.watched(first)),
@@ -89,26 +94,28 @@ fn wait_for(kind: Kind) -> Wait {
         Kind::Terminal => (Cause::Terminal, None),
         Kind::Other => (Cause::Other, None),
     };
-    Wait { cause, socket }
+    Wait { cause, socket, alone: true, sends: false }
 }
 
 /// The wait for any of several. One for a remote end is the network's even if a pipe of the program's own, by which it wakes itself, is
 /// among them; without descriptors it is for a time.
 fn any(kinds: Option<Vec<Kind>>) -> Wait {
-    let Some(kinds) = kinds else { return Wait { cause: Cause::Other, socket: None } };
+    let Some(kinds) = kinds else { return Wait { cause: Cause::Other, socket: None, alone: false, sends: false } };
     let waits: Vec<Wait> = kinds.into_iter().map(wait_for).collect();
     let order = [Cause::Network, Cause::Program, Cause::Terminal, Cause::Lock, Cause::Timer, Cause::Other];
     let cause = order.into_iter().find(|cause| waits.iter().any(|wait| wait.cause == *cause)).unwrap_or(Cause::Timer);
     let mut sockets = waits.iter().filter_map(|wait| wait.socket);
     let socket = sockets.next().filter(|_| sockets.next().is_none());
-    Wait { cause, socket }
+    Wait { cause, socket, alone: waits.len() == 1, sends: false }
 }
 
 /// What the arguments of a call are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Class {
-    /// The first is a descriptor.
-    Descriptor,
+    /// The first is a descriptor to read from, or to be changed.
+    Receive,
+    /// The first is a descriptor to write to.
+    Send,
     /// An array of descriptors, and its length.
     Poll,
     /// A number of descriptors, and three sets.
@@ -121,25 +128,28 @@ enum Class {
     Other,
 }
 
-/// Calls whose first argument is a descriptor, in which a task can sleep.
-const OF_DESCRIPTOR: [i64; 19] = [
+/// Calls whose first argument is a descriptor, in which a task can sleep until something comes.
+const RECEIVING: [i64; 11] = [
     libc::SYS_read,
     libc::SYS_readv,
     libc::SYS_pread64,
-    libc::SYS_write,
-    libc::SYS_writev,
-    libc::SYS_pwrite64,
     libc::SYS_recvfrom,
     libc::SYS_recvmsg,
     libc::SYS_recvmmsg,
-    libc::SYS_sendto,
-    libc::SYS_sendmsg,
-    libc::SYS_sendmmsg,
     libc::SYS_accept,
     libc::SYS_accept4,
     libc::SYS_connect,
     libc::SYS_shutdown,
     libc::SYS_close,
+];
+/// Those in which it can sleep until there is room.
+const SENDING: [i64; 8] = [
+    libc::SYS_write,
+    libc::SYS_writev,
+    libc::SYS_pwrite64,
+    libc::SYS_sendto,
+    libc::SYS_sendmsg,
+    libc::SYS_sendmmsg,
     libc::SYS_splice,
     libc::SYS_sendfile,
 ];
@@ -148,7 +158,8 @@ const LOCKING: [u64; 2] = [libc::F_SETLKW as u64, libc::F_OFD_SETLKW as u64];
 
 fn class(number: i64, arguments: [u64; 6]) -> Class {
     match number {
-        _ if OF_DESCRIPTOR.contains(&number) => Class::Descriptor,
+        _ if RECEIVING.contains(&number) => Class::Receive,
+        _ if SENDING.contains(&number) => Class::Send,
         libc::SYS_ppoll => Class::Poll,
         libc::SYS_pselect6 => Class::Select,
         libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 => Class::Epoll,
@@ -200,7 +211,9 @@ mod tests {
     #[test]
     fn of_several_descriptors_the_network_counts_first_and_none_is_a_time() {
         let inet = Kind::Inet(Socket(7));
-        assert_eq!(any(Some(vec![Kind::Pipe, inet])), Wait { cause: Cause::Network, socket: Some(Socket(7)) });
+        let both = Wait { cause: Cause::Network, socket: Some(Socket(7)), alone: false, sends: false };
+        assert_eq!(any(Some(vec![Kind::Pipe, inet])), both);
+        assert!(any(Some(vec![inet])).alone);
         assert_eq!(any(Some(vec![inet, Kind::Inet(Socket(8))])).socket, None);
         assert_eq!(any(Some(vec![Kind::Event, Kind::Local])).cause, Cause::Program);
         assert_eq!(any(Some(Vec::new())).cause, Cause::Timer);

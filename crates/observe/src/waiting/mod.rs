@@ -22,4 +22,4 @@ pub mod tcp;
 
 pub use cause::Cause;
 pub use remotes::Remote;
-pub use sampler::{Sampler, Slept, Waits};
+pub use sampler::{Sampler, Slept, Waits, asleep_on};

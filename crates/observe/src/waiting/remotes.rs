@@ -36,7 +36,7 @@ struct Known {
     connection: Connection,
     /// What was counted before it was first seen, of one that was there before the command.
     before: Counts,
-    /// Whether the command listens at the local port.
+    /// Whether this host listens at the local port: the other end has connected.
     served: bool,
     waited_ns: u64,
 }
@@ -71,6 +71,7 @@ impl Remotes {
 
     /// Looks at all connections; `sockets` are those of the command's tasks.
     pub(super) fn look(&mut self, sockets: &HashSet<u64>) {
+        let ports = self.diag.served();
         for connection in self.diag.all() {
             if let Some(known) = self.known.get_mut(&connection.cookie) {
                 known.connection = connection;
@@ -78,8 +79,7 @@ impl Remotes {
                 self.cookies.insert(connection.inode, connection.cookie);
                 let before = self.before.get(&connection.cookie).copied().unwrap_or_default();
                 let waited_ns = self.waits.remove(&connection.inode).unwrap_or(0);
-                // The system gives the ports of those who connect from its own range, which servers keep out of.
-                let served = connection.local.1 < connection.remote.1;
+                let served = ports.contains(&connection.local.1);
                 self.known.insert(connection.cookie, Known { connection, before, served, waited_ns });
             }
         }

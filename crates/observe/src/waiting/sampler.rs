@@ -143,6 +143,12 @@ impl Sampler {
     }
 }
 
+/// The sockets, by inode, from which tasks of a process wait for something, and whether for nothing else.
+pub fn asleep_on(process: i32) -> Vec<(u64, bool)> {
+    let waits = tasks::threads(process).into_iter().filter_map(|task| wait_of(process, task));
+    waits.filter(|wait| !wait.sends).filter_map(|wait| Some((wait.socket?.0, wait.alone))).collect()
+}
+
 /// What a task waits for; none if it does not sleep.
 fn wait_of(process: i32, task: i32) -> Option<Wait> {
     let folder = format!("/proc/{process}/task/{task}");
@@ -152,7 +158,7 @@ fn wait_of(process: i32, task: i32) -> Option<Wait> {
     }
     let text = fs::read_to_string(format!("{folder}/syscall")).unwrap_or_default();
     // Woken since, or not ours to look at.
-    let unknown = Wait { cause: Cause::Other, socket: None };
+    let unknown = Wait { cause: Cause::Other, socket: None, alone: false, sends: false };
     if text.starts_with("running") {
         return None;
     }
@@ -172,8 +178,8 @@ mod tests {
         // Before it does what it is for, it loads its libraries.
         while began.elapsed() < Duration::from_secs(20) {
             let now = wait_of(pid, pid).map(|wait| wait.cause);
-            if now.is_some() && now == last {
-                return now.unwrap();
+            if let Some(cause) = now.filter(|_| now == last) {
+                return cause;
             }
             last = now;
             std::thread::sleep(Duration::from_millis(50));

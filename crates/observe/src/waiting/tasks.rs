@@ -22,7 +22,7 @@ pub(super) fn each(strangers: &BTreeSet<i32>, mut each: impl FnMut(i32, i32)) {
     }
 }
 
-fn threads(process: i32) -> Vec<i32> {
+pub(super) fn threads(process: i32) -> Vec<i32> {
     let entries = fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
 }

@@ -4,7 +4,10 @@
 
 use schedlab_linux::{Fault, netlink::Socket};
 use serde::Serialize;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::{
+    collections::HashSet,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr},
+};
 
 const SOCK_DIAG_BY_FAMILY: u16 = 20;
 /// NLM_F_REQUEST and NLM_F_DUMP.
@@ -15,8 +18,10 @@ const NLMSG_DONE: u16 = 3;
 const INFO: u16 = 2;
 /// SKNLGRP_INET_TCP_DESTROY and SKNLGRP_INET6_TCP_DESTROY, as bits.
 const ENDS: u32 = 1 | 1 << 2;
-/// States that are asked for: all but LISTEN and TIME_WAIT, which carry no counts.
-const STATES: u32 = 0xfff & !(1 << 10) & !(1 << 6);
+/// TCP_LISTEN.
+const LISTENS: u8 = 10;
+/// States that are asked for: all but TIME_WAIT, which carries no counts.
+const STATES: u32 = 0xfff & !(1 << 6);
 const HEAD: usize = 16;
 /// Bytes of `struct inet_diag_msg`.
 const MESSAGE: usize = 72;
@@ -78,6 +83,15 @@ impl Diag {
 
     /// All connections there are.
     pub fn all(&mut self) -> Vec<Connection> {
+        self.sockets(|listens| !listens)
+    }
+
+    /// The ports at which this host listens.
+    pub fn served(&mut self) -> HashSet<u16> {
+        self.sockets(|listens| listens).into_iter().map(|it| it.local.1).collect()
+    }
+
+    fn sockets(&mut self, wanted: fn(bool) -> bool) -> Vec<Connection> {
         let mut found = Vec::new();
         for family in [libc::AF_INET, libc::AF_INET6] {
             if self.asks.send(&request(family as u8)).is_err() {
@@ -85,7 +99,8 @@ impl Diag {
             }
             // The answer comes in several parts; one that is refused ends at once.
             while let Ok(length) = self.asks.receive(&mut self.buffer, true) {
-                if !each(&self.buffer[..length], &mut |connection| found.push(connection)) {
+                let mut take = |listens, connection| found.extend(Some(connection).filter(|_| wanted(listens)));
+                if !each(&self.buffer[..length], &mut take) {
                     break;
                 }
             }
@@ -97,7 +112,7 @@ impl Diag {
     pub fn ended(&mut self) -> Vec<Connection> {
         let mut found = Vec::new();
         while let Some(Ok(length)) = self.ends.as_ref().map(|ends| ends.receive(&mut self.buffer, false)) {
-            each(&self.buffer[..length], &mut |connection| found.push(connection));
+            each(&self.buffer[..length], &mut |_, connection| found.push(connection));
         }
         found
     }
@@ -115,8 +130,8 @@ fn request(family: u8) -> [u8; 72] {
     bytes
 }
 
-/// Reads netlink messages; whether more are to come.
-fn each(mut bytes: &[u8], take: &mut impl FnMut(Connection)) -> bool {
+/// Reads netlink messages, each with whether it is a socket that listens. Whether more are to come.
+fn each(mut bytes: &[u8], take: &mut impl FnMut(bool, Connection)) -> bool {
     while let (Some(length), Some(kind)) = (u32_at(bytes, 0), u16_at(bytes, 4)) {
         let length = length as usize;
         if kind == NLMSG_DONE || kind == NLMSG_ERROR || length < HEAD || length > bytes.len() {
@@ -125,7 +140,7 @@ fn each(mut bytes: &[u8], take: &mut impl FnMut(Connection)) -> bool {
         if kind == SOCK_DIAG_BY_FAMILY
             && let Some(connection) = Connection::read(&bytes[HEAD..length])
         {
-            take(connection);
+            take(bytes[HEAD + 1] == LISTENS, connection);
         }
         bytes = bytes.get(aligned(length)..).unwrap_or_default();
     }
@@ -276,7 +291,7 @@ mod tests {
                 bytes[4..6].copy_from_slice(&SOCK_DIAG_BY_FAMILY.to_ne_bytes());
                 bytes[16] = 2;
             }
-            each(&bytes, &mut |_| {});
+            each(&bytes, &mut |_, _| {});
         }
     }
 }
