@@ -106,6 +106,8 @@ pub struct Stream {
     pub job: String,
     /// Whether it is created by another stream, and not there from the start.
     pub begun: bool,
+    /// The processor where it was first seen, and begins, if the recording shows it.
+    pub cpu: Option<u16>,
     /// What it does.
     pub acts: Vec<Packed>,
 }

@@ -25,7 +25,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     pub fn replay(&mut self, cpu: usize, task: TaskId) -> Flow {
         let (now, seed) = (self.now, self.seed);
         let Some(replayed) = &mut self.replayed else { return Flow::Continue };
-        let delay = replayed.delay(task, now, seed);
+        let delay = replayed.delay(cpu, task, now, seed);
         if delay > 0 {
             return Flow::Burst(delay, Mode::System);
         }
@@ -52,29 +52,41 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             Some(Act::Wait(edge)) if replayed.edges[edge as usize].times <= pass => {
                 replayed.edges[edge as usize].waiter = task;
                 replayed.cursors[task as usize].for_task = true;
+                replayed.vacate(cpu, now);
                 self.block(cpu, State::Waiting(Wait::Pipe));
                 return Flow::Stop;
             }
             Some(Act::Until(time)) => {
                 let time = varied(time.saturating_add(span.saturating_mul(pass.into())), jitter.time, rng);
                 replayed.cursors[task as usize].for_task = false;
-                if time > self.now {
+                if time > now {
+                    replayed.vacate(cpu, now);
                     return self.call(cpu, task, Call::Sleep(time));
                 }
             }
             Some(Act::Sleep(length)) => {
                 replayed.cursors[task as usize].for_task = false;
-                let until = self.now.saturating_add(varied(length, jitter.time.min(length / 20), rng));
+                replayed.vacate(cpu, now);
+                let until = now.saturating_add(varied(length, jitter.time.min(length / 20), rng));
                 return self.call(cpu, task, Call::Sleep(until));
             }
             Some(Act::Begin(stream)) => self.begin_stream(task, stream),
             Some(Act::Exit) => {
+                replayed.vacate(cpu, now);
                 replayed.end(task).into_iter().for_each(|woken| self.complete(woken));
                 self.processes[task as usize].next_instruction += 1;
             }
             Some(Act::Wait(_)) | None => {}
         }
         Flow::Continue
+    }
+
+    /// The processor on which a task of the recording begins, if it may be there.
+    #[cold]
+    #[inline(never)]
+    pub fn begins_on(&self, task: TaskId) -> Option<CpuId> {
+        let cpu = self.replayed.as_ref()?.begins_on(task)?;
+        (usize::from(cpu) < self.cpus.len() && self.view.tasks[task as usize].allowed.has(cpu)).then_some(cpu)
     }
 
     /// A child of the recording is created, once.

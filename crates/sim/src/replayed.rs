@@ -5,7 +5,7 @@ use schedlab_model::{
     event::NO_TASK,
     replay::{Act, Replay, Waking},
     scenario::Scenario,
-    task::TaskId,
+    task::{CpuId, TaskId},
 };
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -21,6 +21,8 @@ pub(crate) struct Replayed {
     pub tasks: Vec<TaskId>,
     /// By task.
     pub cursors: Vec<Cursor>,
+    /// By processor, when a task last left it to wait or to end.
+    vacated: Vec<Nanos>,
 }
 
 /// A recorded wakeup of one task by another: how often it has come, and the task that waits for it.
@@ -51,7 +53,8 @@ impl Replayed {
         let recording = scenario.recording.as_ref()?.work.clone()?;
         let edges = vec![Edge { times: 0, waiter: NO_TASK }; recording.edges as usize];
         let tasks = vec![NO_TASK; recording.streams.len()];
-        Some(Box::new(Replayed { recording, edges, tasks, cursors: Vec::new() }))
+        let vacated = vec![Nanos::MAX; scenario.machine.processors.get().into()];
+        Some(Box::new(Replayed { recording, edges, tasks, cursors: Vec::new(), vacated }))
     }
 
     /// The streams of each job.
@@ -68,17 +71,30 @@ impl Replayed {
         !self.recording.streams[stream as usize].begun
     }
 
-    /// What a task that runs for the first time since its wakeup has to pay for the way there.
-    pub fn delay(&mut self, task: TaskId, now: Nanos, seed: u64) -> Nanos {
+    /// A task leaves its processor to wait or to end.
+    pub fn vacate(&mut self, cpu: usize, now: Nanos) {
+        self.vacated[cpu] = now;
+    }
+
+    /// What a task that runs for the first time since its wakeup has to pay for the way there: nothing where the task before it has left by
+    /// itself, for then none is preempted.
+    pub fn delay(&mut self, cpu: usize, task: TaskId, now: Nanos, seed: u64) -> Nanos {
         let cursor = &mut self.cursors[task as usize];
         let Some((woken, idle)) = cursor.waking.take() else { return 0 };
         let waking = match (idle, cursor.for_task) {
             (true, _) => Waking::Idle,
             (false, _) if woken < now => return 0, // others were in its way, which took longer
+            (false, _) if self.vacated[cpu] == now => return 0,
             (false, true) => Waking::Task,
             (false, false) => Waking::Interrupted,
         };
         self.recording.delay(waking, seed, task, cursor.woken)
+    }
+
+    /// The processor on which a task begins.
+    pub fn begins_on(&self, task: TaskId) -> Option<CpuId> {
+        let cursor = self.cursors.get(task as usize).filter(|cursor| cursor.stream != NONE)?;
+        self.recording.streams[cursor.stream as usize].cpu
     }
 
     /// The next act of a task, none at the end of its stream, and its pass.

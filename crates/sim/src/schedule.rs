@@ -89,7 +89,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         if ONE || self.cpus.len() == 1 {
             return 0;
         }
-        let cpu = self.scheduler.select_cpu(&mut context!(self), task, why);
+        let begins = if why == Enqueue::New { self.begins_on(task) } else { None };
+        let cpu = begins.unwrap_or_else(|| self.scheduler.select_cpu(&mut context!(self), task, why));
         let from = std::mem::replace(&mut self.view.tasks[task as usize].cpu, cpu);
         if from != cpu {
             self.emit(Kind::Migrated, u8::from(why == Enqueue::New), cpu, task, from.into(), 0);

@@ -138,14 +138,28 @@ fn a_task_that_wakes_another_and_waits_is_not_preempted_in_between() {
 }
 
 #[test]
-fn a_task_that_is_woken_by_another_pays_for_the_switch() {
-    let asks = stream(&[Act::Compute(10), Act::Signal(0), Act::Wait(1), Act::Compute(5), Act::Exit]);
-    let answers = stream(&[Act::Wait(0), Act::Compute(40), Act::Signal(1), Act::Exit]);
-    let mut scenario = scenario(vec![asks, answers], 100, "fifo", 1, 1000);
-    let work = scenario.recording.as_mut().unwrap().work.as_mut().unwrap();
-    Arc::get_mut(work).unwrap().delays = [vec![], vec![], vec![2]];
-    // The one that answers had not begun to wait; the one that asks did.
-    assert_eq!(leaves(&run(&scenario), 0), [10, 57]);
+fn a_woken_task_pays_for_a_preemption_and_not_for_a_processor_that_another_has_left() {
+    const LONG: u64 = 50_000_000;
+    let woken = stream(&[Act::Wait(0), Act::Compute(5), Act::Exit]);
+    let ends = |rest: &[Act]| {
+        let wakes = stream(&[&[Act::Compute(LONG), Act::Signal(0)], rest, &[Act::Exit]].concat());
+        let mut scenario = scenario(vec![woken.clone(), wakes], 2 * LONG, "cfs", 1, 4 * LONG);
+        let work = scenario.recording.as_mut().unwrap().work.as_mut().unwrap();
+        Arc::get_mut(work).unwrap().delays = [vec![], vec![], vec![2]];
+        leaves(&run(&scenario), 0)[1] - LONG
+    };
+    assert_eq!(ends(&[Act::Compute(LONG)]), 7);
+    assert_eq!(ends(&[Act::Sleep(LONG)]), 5);
+}
+
+#[test]
+fn a_task_begins_on_the_processor_where_it_was_seen_first_if_there_is_one() {
+    let begins = |cpu| {
+        let first = Stream { cpu, ..stream(&[Act::Compute(10), Act::Exit]) };
+        let events = run(&scenario(vec![first], 100, "eevdf", 2, 1000));
+        events.iter().find(|event| event.kind == Kind::SwitchIn).map(|event| event.cpu)
+    };
+    assert_eq!((begins(Some(0)), begins(Some(1)), begins(Some(7))), (Some(0), Some(1), begins(None)));
 }
 
 /// Recordings whose waits were all answered: each edge is given by a task at an earlier moment than it is waited for.

@@ -75,14 +75,18 @@ pub(crate) struct Handling {
 const ON_THE_WAY_OUT: u64 = 3_000;
 
 impl Handling {
-    /// Follows entries and exits. Gives the time that the current task lost to an outermost interrupt that ends.
+    /// Follows entries and exits. Gives the time that the current task lost to an outermost interrupt that ends. A software interrupt that no
+    /// hardware one came right before is what the task does itself, as it sends to the same host.
     pub fn follow(&mut self, event: &Event) -> u64 {
         match event.kind {
             Kind::IrqEntry => self.enter(event.time, |at| at.line = true),
             Kind::VectorEntry => self.enter(event.time, |at| at.vector = true),
             Kind::SoftirqEntry => {
-                let of_interrupt = self.depth > 0 || event.time.saturating_sub(self.ended) < ON_THE_WAY_OUT;
-                self.enter(event.time, |at| (at.soft, at.soft_of_interrupt) = (Some(event.value), of_interrupt))
+                self.soft = Some(event.value);
+                self.soft_of_interrupt = self.depth > 0 || event.time.saturating_sub(self.ended) < ON_THE_WAY_OUT;
+                if self.soft_of_interrupt {
+                    self.enter(event.time, |_| {});
+                }
             }
             Kind::TimerExpire => self.timer = true,
             Kind::TimerDone => self.timer = false,
@@ -91,7 +95,10 @@ impl Handling {
                 let ended = if event.value == LOCAL_TIMER { self.ended } else { event.time };
                 return self.exit(event.time, |at| (at.vector, at.ended) = (false, ended));
             }
-            Kind::SoftirqExit => return self.exit(event.time, |at| at.soft = None),
+            Kind::SoftirqExit => {
+                let of_task = self.soft.take().is_some() && !self.soft_of_interrupt;
+                return if of_task { 0 } else { self.exit(event.time, |_| {}) };
+            }
             _ => {}
         }
         0
@@ -213,5 +220,18 @@ mod tests {
         assert_eq!(at.follow(&event(Kind::SoftirqExit, 180, TIMER)), 0);
         assert_eq!(at.follow(&event(Kind::VectorExit, 200, 236)), 100);
         assert_eq!(at.follow(&event(Kind::VectorExit, 300, 236)), 0, "an exit without an entry");
+    }
+
+    #[test]
+    fn a_software_interrupt_of_the_task_itself_takes_no_time_from_it() {
+        let mut at = Handling::default();
+        assert_eq!(at.follow(&event(Kind::SoftirqEntry, 10_000, NET_RX)), 0);
+        assert_eq!(at.follow(&event(Kind::IrqEntry, 11_000, 30)), 0);
+        assert_eq!(at.follow(&event(Kind::IrqExit, 12_000, 30)), 1_000, "but one of a device within it does");
+        assert_eq!(at.follow(&event(Kind::SoftirqExit, 14_000, NET_RX)), 0);
+        at.follow(&event(Kind::IrqEntry, 20_000, 30));
+        at.follow(&event(Kind::IrqExit, 21_000, 30));
+        at.follow(&event(Kind::SoftirqEntry, 21_500, NET_RX));
+        assert_eq!(at.follow(&event(Kind::SoftirqExit, 24_000, NET_RX)), 2_500);
     }
 }

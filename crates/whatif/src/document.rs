@@ -58,7 +58,10 @@ pub fn document(
     for ((name, placing, is_last), streams) in jobs {
         let label = unused(&label(&name), &names);
         for &stream in &streams {
-            work.replay.streams[stream].job.clone_from(&label);
+            let first = recording.tasks[work.tasks[stream]].first_processor();
+            let replayed = &mut work.replay.streams[stream];
+            replayed.job.clone_from(&label);
+            replayed.cpu = places.place(first).filter(|_| !replayed.begun);
         }
         workload.insert(label.clone(), job(&label, &placing, streams.len(), is_last));
         names.insert(label, name);

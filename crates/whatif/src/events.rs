@@ -131,8 +131,9 @@ impl<'a, L: Listener> AsRecorded<'a, L> {
         let cpu = usize::from(event.cpu);
         let Some(task) = self.tasks.get_mut(event.task as usize) else { return };
         let pid = task.pid;
+        let vacated = self.leaving[cpu].is_some_and(|(time, _, left)| time == event.time && left != Left::Runnable);
         let exit = match task.waking.take() {
-            Some((woken, waking)) if waking == Waking::Idle || woken == event.time => {
+            Some((woken, waking)) if waking == Waking::Idle || woken == event.time && !vacated => {
                 self.work.delay(waking, self.seed, event.task, task.woken)
             }
             _ => 0,
@@ -225,5 +226,24 @@ mod tests {
         run.finish(400);
         let switches = [(100, 0, 11, 0), (200, 1, 12, 12), (310, 1, 12, 0), (330, 0, 0, 11), (400, 0, 11, 0)];
         assert_eq!(seen.0[2..], switches);
+    }
+
+    #[test]
+    fn a_task_that_comes_after_one_that_left_by_itself_comes_at_once() {
+        let stream = |pid| Stream { pid, ..Stream::default() };
+        let delays = [Vec::new(), Vec::new(), vec![30]];
+        let second = |left: Leave| {
+            let work = Replay { streams: vec![stream(11), stream(12)], delays: delays.clone(), ..Replay::default() };
+            let mut seen = Switches::default();
+            let mut run = AsRecorded::new(&mut seen, Arc::new(work), &[0, 1], 1, 1);
+            let at = |time, task, kind, flag| Simulated { time, a: 0, b: 0, task, cpu: 0, kind, flag };
+            run.observe(at(0, 0, Of::SwitchIn, 0));
+            run.observe(at(100, 1, Of::Wakeup, 0));
+            run.observe(at(100, 0, Of::SwitchOut, left as u8));
+            run.observe(at(100, 1, Of::SwitchIn, 0));
+            run.finish(400);
+            seen.0[1].0
+        };
+        assert_eq!((second(Leave::Preempted), second(Leave::Blocked)), (130, 100));
     }
 }

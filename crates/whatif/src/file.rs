@@ -34,6 +34,8 @@ struct Task {
     name: String,
     job: String,
     begun: bool,
+    #[serde(default)]
+    cpu: Option<u16>,
     acts: u64,
 }
 
@@ -47,6 +49,7 @@ pub fn write(work: &Replay, out: &mut impl Write) -> io::Result<()> {
         name: stream.name.clone(),
         job: stream.job.clone(),
         begun: stream.begun,
+        cpu: stream.cpu,
         acts: stream.acts.len() as u64,
     };
     let head = Head {
@@ -95,9 +98,9 @@ pub fn read(file: &mut impl Read) -> io::Result<Replay> {
     }
     let bounds = (head.edges, head.streams.len() as u32);
     let mut streams = Vec::new();
-    for Task { pid, name, job, begun, acts } in head.streams {
+    for Task { pid, name, job, begun, cpu, acts } in head.streams {
         let acts = (0..acts).map(|_| act(file, bounds)).collect::<io::Result<Vec<Packed>>>()?;
-        streams.push(Stream { pid, name, job, begun, acts });
+        streams.push(Stream { pid, name, job, begun, cpu, acts });
     }
     let jitter = Jitter { compute_permille: head.compute_jitter_permille.min(1000), time: head.time_jitter_ns };
     Ok(Replay { streams, edges: head.edges, span: head.span, delays: head.delays, jitter })
@@ -136,12 +139,12 @@ mod tests {
     }
 
     fn any_work() -> impl Strategy<Value = Replay> {
-        let stream = (any::<i32>(), ".{0,15}", any::<bool>(), prop::collection::vec(any_act(), 0..20)).prop_map(
-            |(pid, name, begun, acts)| {
-                let acts = acts.into_iter().map(Packed::from).collect();
-                Stream { pid, job: format!("job-{pid}"), name, begun, acts }
-            },
-        );
+        let stream =
+            (any::<i32>(), ".{0,15}", any::<bool>(), any::<Option<u16>>(), prop::collection::vec(any_act(), 0..20))
+                .prop_map(|(pid, name, begun, cpu, acts)| {
+                    let acts = acts.into_iter().map(Packed::from).collect();
+                    Stream { pid, job: format!("job-{pid}"), name, begun, cpu, acts }
+                });
         (prop::collection::vec(stream, 2..5), any::<u64>()).prop_map(|(streams, span)| {
             let jitter = Jitter { compute_permille: 20, time: 7 };
             Replay { streams, edges: 5, span, delays: [vec![1, 2, 3], vec![], vec![4]], jitter }

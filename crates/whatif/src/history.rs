@@ -16,7 +16,12 @@ pub enum Step {
     /// Used its processor for that long, ns, interrupts left out.
     Compute(u64),
     /// Woke the task that waits for that edge.
-    Signal(u32),
+    Signal {
+        /// The edge.
+        edge: u32,
+        /// Whether for the processor on which it runs itself.
+        here: bool,
+    },
     /// Waited.
     Wait {
         /// From when, ns since the recording began.
@@ -90,6 +95,11 @@ impl Task {
         Treatment { policy: self.policy, bound: self.places.bound(&self.name) }
     }
 
+    /// The processor on which it was first seen.
+    pub fn first_processor(&self) -> Option<u16> {
+        self.places.first()
+    }
+
     /// Processor time of all its steps, ns.
     pub fn work(&self) -> u64 {
         self.steps.iter().map(|step| if let Step::Compute(length) = step { *length } else { 0 }).sum()
@@ -143,10 +153,23 @@ impl Task {
     fn came_at(&mut self, taken: u64, came: u64) {
         match &mut self.state {
             State::Running(_, since, _) if *since == taken && came > taken => *since = came,
-            State::Running(..) if came > taken => self.take_back(came - taken),
+            State::Running(..) if came > taken => self.come_later(came - taken),
             State::Running(..) => self.computed += taken - came,
             _ => {}
         }
+    }
+
+    /// It has come so much later: what it computed first since then was shorter.
+    fn come_later(&mut self, mut time: u64) {
+        let stands = |step: &Step| matches!(step, Step::Wait { .. } | Step::Preempted);
+        let first = self.steps.iter().rposition(stands).map_or(0, |at| at + 1);
+        for step in &mut self.steps[first..] {
+            if let Step::Compute(length) = step {
+                let less = time.min(*length);
+                (*length, time) = (*length - less, time - less);
+            }
+        }
+        self.computed = self.computed.saturating_sub(time);
     }
 
     /// Its last computing was shorter.
@@ -198,7 +221,7 @@ impl Recording {
         let mut lasting = vec![false; self.edges as usize];
         for task in self.tasks.iter().filter(|task| task.life.1.is_none()) {
             for step in &task.steps {
-                if let Step::Signal(edge) = step {
+                if let Step::Signal { edge, .. } = step {
                     lasting[*edge as usize] = true;
                 }
             }
@@ -485,12 +508,12 @@ impl History {
         };
         let doubtful = handling.may_be_own() && from.is_some() && event.other > 0 && event.other != pid;
         let cause = match handling.cause(event, left) {
-            Err(Cause::Outside) if doubtful => self.signal(event.other, event.cpu),
+            Err(Cause::Outside) if doubtful => self.signal(event.other, event),
             Ok(waker) => {
                 if from.is_some() {
                     self.find_hidden(waker, pid);
                 }
-                self.signal(waker, event.cpu)
+                self.signal(waker, event)
             }
             Err(cause) => cause,
         };
@@ -566,7 +589,7 @@ impl History {
         let at = task.steps.iter().rposition(acts).map_or(0, |at| at + 1);
         task.steps.insert(at, Step::Found(edge));
         self.recording.edges += 1;
-        self.task(woken, State::Ready).steps.push(Step::Signal(edge));
+        self.task(woken, State::Ready).steps.push(Step::Signal { edge, here: true });
     }
 
     /// A task leaves its processor to another.
@@ -601,9 +624,10 @@ impl History {
         (task.state, task.lost) = (State::Running(cpu, since, None), false);
     }
 
-    /// The waker's progress has a new edge.
-    fn signal(&mut self, waker: Pid, cpu: u16) -> Cause {
-        let now = self.now;
+    /// The waker's progress has a new edge, to the task of a waking.
+    fn signal(&mut self, waker: Pid, waking: &Event) -> Cause {
+        let (now, cpu) = (self.now, waking.cpu);
+        let here = waking.value as u32 == u32::from(cpu);
         let edge = self.recording.edges;
         self.is_current(cpu, waker);
         let task = self.task(waker, State::Running(cpu, now, None));
@@ -611,7 +635,7 @@ impl History {
         task.heard = true;
         task.computed += now.saturating_sub(std::mem::replace(since, now));
         task.compute();
-        task.steps.push(Step::Signal(edge));
+        task.steps.push(Step::Signal { edge, here });
         self.recording.edges += 1;
         Cause::Task(edge)
     }
@@ -741,7 +765,7 @@ mod tests {
         let recording = history.finish();
         assert_eq!(recording.repaired, 1);
         let steps = |pid| &recording.tasks.iter().find(|task| task.pid == pid).unwrap().steps;
-        assert_eq!(steps(5)[1..3], [Step::Signal(0), Step::Compute(100_000)]);
+        assert_eq!(steps(5)[1..3], [Step::Signal { edge: 0, here: true }, Step::Compute(100_000)]);
         assert!(steps(6).contains(&Step::Wait { from: 100_000, to: 200_000, cause: Cause::Task(0) }));
     }
 
@@ -808,6 +832,42 @@ mod tests {
         let recording = history.finish();
         assert_eq!(recording.delays[Waking::Idle as usize], [30_000]);
         assert_eq!(work(&recording, 5), 70_000);
+    }
+
+    #[test]
+    fn what_a_task_was_charged_less_is_taken_from_what_it_did_first() {
+        let mut history = History::default();
+        history.event(&event(Kind::Switch, 0, 5, 0, 1));
+        history.event(&Event { cpu: 1, ..event(Kind::Switch, 10, 0, 7, 0) });
+        history.event(&Event { cpu: 1, ..event(Kind::Waking, 100, 5, 7, 0) });
+        // It came to its idle processor after 30 us, at 130, and wakes 8 at 150 and 9 at 180.
+        history.event(&event(Kind::Waking, 150, 8, 5, 0));
+        history.event(&event(Kind::Waking, 180, 9, 5, 0));
+        history.event(&Event { value: 70_000, ..event(Kind::Runtime, 200, 5, 5, 0) });
+        history.event(&event(Kind::Switch, 200, 5, 0, 1));
+        let recording = history.finish();
+        let task = recording.tasks.iter().find(|task| task.pid == 5).unwrap();
+        let computed = task.steps.iter().filter_map(|step| match step {
+            Step::Compute(length) => Some(*length),
+            _ => None,
+        });
+        assert_eq!(Vec::from_iter(computed), [20_000, 30_000, 20_000]);
+    }
+
+    #[test]
+    fn a_wakeup_for_another_processor_is_known_as_such() {
+        let mut history = History::default();
+        history.event(&event(Kind::Switch, 0, 0, 5, 0));
+        history.event(&event(Kind::Waking, 100, 6, 5, 0));
+        history.event(&Event { value: 1, ..event(Kind::Waking, 200, 7, 5, 0) });
+        history.event(&event(Kind::Switch, 300, 5, 0, 1));
+        let recording = history.finish();
+        let task = recording.tasks.iter().find(|task| task.pid == 5).unwrap();
+        let here = task.steps.iter().filter_map(|step| match step {
+            Step::Signal { here, .. } => Some(*here),
+            _ => None,
+        });
+        assert_eq!(Vec::from_iter(here), [true, false]);
     }
 
     #[test]

@@ -88,7 +88,7 @@ impl<'a> Places<'a> {
     }
 
     /// Which of the simulated processors is the one of that number.
-    fn place(&self, number: Option<u16>) -> Option<u16> {
+    pub fn place(&self, number: Option<u16>) -> Option<u16> {
         self.processors.iter().position(|&known| Some(known) == number).map(|place| place as u16)
     }
 

@@ -51,6 +51,11 @@ impl Places {
         self.first.get_or_insert(cpu);
     }
 
+    /// The processor on which it ran first.
+    pub fn first(&self) -> Option<u16> {
+        self.first
+    }
+
     /// It waited so long for its processor while another was idle.
     pub fn waited_next_to_idle(&mut self, length: u64) {
         self.waited = self.waited.saturating_add(length);

@@ -13,10 +13,10 @@
 use crate::{
     causes::{Cause, Override},
     history::{RARE, Recording, Step, Task},
-    timers::{Timers, irregular, missed, timers},
+    timers::{Timers, irregular, median, missed, timers},
 };
 use hashbrown::HashMap;
-use schedlab_model::replay::{Act, Jitter, Packed, Replay, Stream};
+use schedlab_model::replay::{Act, Jitter, Packed, Replay, Stream, Waking};
 use schedlab_traces::kernel::Pid;
 
 /// A recording as work, and how certain that is.
@@ -76,7 +76,7 @@ pub struct Wish {
 
 /// The streams of a recording, with what is wished of each task.
 pub fn work(recording: &Recording, wish: impl Fn(&Task) -> Wish) -> Work {
-    let runs = |task: &Task| task.steps.iter().any(|step| matches!(step, Step::Compute(_) | Step::Signal(_)));
+    let runs = |task: &Task| task.steps.iter().any(|step| matches!(step, Step::Compute(_) | Step::Signal { .. }));
     let kept = |task: &Task| runs(task) && !wish(task).removed;
     let tasks: Vec<usize> = (0..recording.tasks.len()).filter(|&at| kept(&recording.tasks[at])).collect();
     let mut forked: HashMap<Pid, Vec<u32>> = HashMap::new();
@@ -85,16 +85,24 @@ pub fn work(recording: &Recording, wish: impl Fn(&Task) -> Wish) -> Work {
     }
     let mut signalled = vec![false; recording.edges as usize];
     for step in tasks.iter().flat_map(|&at| &recording.tasks[at].steps) {
-        if let Step::Signal(edge) = step {
+        if let Step::Signal { edge, .. } = step {
             signalled[*edge as usize] = true;
         }
     }
     let mut work = Work { tasks, ..Work::default() };
+    let at_once = at_once(recording);
     let (mut begun, mut streams) = (vec![false; work.tasks.len()], Vec::new());
     for &at in &work.tasks {
         let task = &recording.tasks[at];
-        let (acts, causes) = acts(task, wish(task).waits, &signalled, &mut forked, &mut begun);
-        streams.push(Stream { pid: task.pid, name: task.name.clone(), job: String::new(), begun: false, acts });
+        let (acts, causes) = acts(task, wish(task).waits, at_once, &signalled, &mut forked, &mut begun);
+        streams.push(Stream {
+            pid: task.pid,
+            name: task.name.clone(),
+            job: String::new(),
+            begun: false,
+            cpu: None,
+            acts,
+        });
         work.causes.push(causes);
     }
     for (number, stream) in streams.iter_mut().enumerate() {
@@ -122,7 +130,7 @@ fn copy(work: &mut Work, recording: &Recording, wish: impl Fn(&Task) -> Wish) {
             Step::Wait { from, to, cause: Cause::Task(_) } => Some(Act::Sleep(to - from)),
             Step::Wait { from, to, cause } => Some(wait(cause, from, to, timers, &mut Causes::default())),
             Step::Exit => Some(Act::Exit),
-            Step::Signal(_) | Step::Fork(_) | Step::Found(_) | Step::Preempted => None,
+            Step::Signal { .. } | Step::Fork(_) | Step::Found(_) | Step::Preempted => None,
         };
         for _ in 0..wish(task).copies {
             let mut acts: Vec<Packed> = task.steps.iter().filter_map(act).map(Packed::from).collect();
@@ -131,7 +139,7 @@ fn copy(work: &mut Work, recording: &Recording, wish: impl Fn(&Task) -> Wish) {
             }
             let original = &work.replay.streams[number];
             let (pid, name) = (original.pid, original.name.clone());
-            work.replay.streams.push(Stream { pid, name, job: String::new(), begun: false, acts });
+            work.replay.streams.push(Stream { pid, name, job: String::new(), begun: false, cpu: None, acts });
             work.causes.push(work.causes[number]);
             work.tasks.push(work.tasks[number]);
         }
@@ -141,6 +149,7 @@ fn copy(work: &mut Work, recording: &Recording, wish: impl Fn(&Task) -> Wish) {
 fn acts(
     task: &Task,
     treat: Option<Override>,
+    at_once: u64,
     signalled: &[bool],
     forked: &mut HashMap<Pid, Vec<u32>>,
     begun: &mut [bool],
@@ -150,11 +159,11 @@ fn acts(
     let timers = if timeouts { Timers::Relative } else { timers(&waits) };
     let mut causes = Causes::default();
     let mut acts = Vec::with_capacity(task.steps.len());
-    for step in &together(&task.steps) {
+    for step in &together(&task.steps, at_once) {
         let act = match *step {
             Step::Preempted => continue,
             Step::Compute(length) => Act::Compute(length),
-            Step::Signal(edge) => Act::Signal(edge),
+            Step::Signal { edge, .. } => Act::Signal(edge),
             Step::Found(edge) if signalled[edge as usize] => Act::Wait(edge),
             Step::Found(_) => continue,
             Step::Exit => Act::Exit,
@@ -185,23 +194,31 @@ fn acts(
     (acts, causes)
 }
 
-/// A task that wakes another and waits so soon after, ns, does both in one call, or in two that no switch comes between.
+/// A task that wakes another and waits so soon after, ns, is not preempted in between, where the recording has no such preemption: it does
+/// both in one call, or in two that no switch comes between.
 const AT_ONCE: u64 = 20_000;
 
-/// The steps, with signals moved to the wait that follows at once. In a replay the woken task would preempt the waker between both, which it
-/// did not in the recording.
-fn together(steps: &[Step]) -> Vec<Step> {
+/// How soon after a wakeup of another task a wait comes before the preemption, ns: a preemption takes, in the median, as long as those of the
+/// recording from the wakeup to the switch.
+fn at_once(recording: &Recording) -> u64 {
+    let ways = &recording.delays[Waking::Task as usize];
+    if ways.is_empty() { AT_ONCE } else { median(ways.iter().map(|&way| way.into()).collect()) }
+}
+
+/// The steps, with signals to the waker's own processor moved to the wait that follows before a preemption could. In a replay the woken task
+/// would preempt the waker between both, which it did not in the recording. One on another processor is not held up.
+fn together(steps: &[Step], at_once: u64) -> Vec<Step> {
     let mut all: Vec<Step> = Vec::with_capacity(steps.len());
     let mut held: Vec<Step> = Vec::new();
     let mut since = 0;
     for &step in steps {
         match step {
-            Step::Signal(_) => {
+            Step::Signal { here: true, .. } => {
                 since = if held.is_empty() { all.len() } else { since };
                 held.push(step);
             }
             Step::Compute(_) => all.push(step),
-            Step::Wait { .. } if !held.is_empty() && computed(&all[since..]) <= AT_ONCE => {
+            Step::Wait { .. } if !held.is_empty() && computed(&all[since..]) <= at_once => {
                 all.append(&mut held);
                 all.push(step);
             }
@@ -210,7 +227,7 @@ fn together(steps: &[Step]) -> Vec<Step> {
                 all.push(step);
             }
         }
-        if !held.is_empty() && computed(&all[since..]) > AT_ONCE {
+        if !held.is_empty() && computed(&all[since..]) > at_once {
             all.splice(since..since, held.drain(..));
         }
     }
@@ -261,18 +278,41 @@ mod tests {
 
     #[test]
     fn a_signal_goes_to_the_wait_that_follows_at_once() {
+        let signal = |edge| Step::Signal { edge, here: true };
         let wait = Step::Wait { from: 0, to: 1, cause: Cause::Task(9) };
-        let steps = [Step::Compute(5), Step::Signal(1), Step::Compute(7), wait];
-        assert_eq!(together(&steps), [Step::Compute(5), Step::Compute(7), Step::Signal(1), wait]);
-        let late = [Step::Signal(1), Step::Compute(AT_ONCE + 1), wait];
-        assert_eq!(together(&late), late);
-        let preempted = [Step::Compute(5), Step::Signal(1), Step::Compute(7), Step::Preempted, wait];
-        assert_eq!(together(&preempted), [preempted[0], preempted[1], preempted[2], preempted[3], wait]);
-        let last = [Step::Compute(5), Step::Signal(1), Step::Compute(7)];
-        assert_eq!(together(&last), last);
-        let both = [Step::Signal(1), Step::Compute(AT_ONCE), Step::Signal(2), Step::Compute(AT_ONCE), wait];
-        assert_eq!(computed(&together(&both)), 2 * AT_ONCE, "nothing is lost");
-        assert_eq!(together(&both).len(), both.len());
+        let steps = [Step::Compute(5), signal(1), Step::Compute(7), wait];
+        assert_eq!(together(&steps, AT_ONCE), [Step::Compute(5), Step::Compute(7), signal(1), wait]);
+        let late = [signal(1), Step::Compute(AT_ONCE + 1), wait];
+        assert_eq!(together(&late, AT_ONCE), late);
+        let preempted = [Step::Compute(5), signal(1), Step::Compute(7), Step::Preempted, wait];
+        assert_eq!(together(&preempted, AT_ONCE), [preempted[0], preempted[1], preempted[2], preempted[3], wait]);
+        let last = [Step::Compute(5), signal(1), Step::Compute(7)];
+        assert_eq!(together(&last, AT_ONCE), last);
+        let both = [signal(1), Step::Compute(AT_ONCE), signal(2), Step::Compute(AT_ONCE), wait];
+        assert_eq!(computed(&together(&both, AT_ONCE)), 2 * AT_ONCE, "nothing is lost");
+        assert_eq!(together(&both, AT_ONCE).len(), both.len());
+    }
+
+    #[test]
+    fn a_preemption_takes_as_long_as_recorded_and_a_wait_that_comes_before_it_keeps_the_signal() {
+        let mut recording = Recording::default();
+        assert_eq!(at_once(&recording), AT_ONCE);
+        recording.delays[Waking::Task as usize] = vec![900, 700, 40_000];
+        assert_eq!(at_once(&recording), 900);
+        let wait = Step::Wait { from: 0, to: 1, cause: Cause::Task(9) };
+        let steps = |length| [Step::Signal { edge: 1, here: true }, Step::Compute(length), wait];
+        assert_eq!(together(&steps(900), 900)[0], Step::Compute(900));
+        assert_eq!(together(&steps(901), 900), steps(901));
+    }
+
+    #[test]
+    fn a_signal_to_another_processor_stays_where_it_was() {
+        let steps = [
+            Step::Signal { edge: 1, here: false },
+            Step::Compute(7),
+            Step::Wait { from: 0, to: 1, cause: Cause::Task(9) },
+        ];
+        assert_eq!(together(&steps, AT_ONCE), steps);
     }
 
     #[test]
