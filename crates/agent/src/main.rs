@@ -5,7 +5,7 @@
 use clap::{Parser, Subcommand};
 use schedlab_linux::{Fault, Root, machine, shown};
 use std::process::ExitCode;
-use verbs::{attend, background, capture, profiles, record, run, sample, settings, suspects, time, volume};
+use verbs::{attend, background, capture, peaks, profiles, record, run, sample, settings, suspects, time, volume};
 
 mod guest;
 mod verbs;
@@ -39,6 +39,8 @@ enum Verb {
     Record(record::Record),
     /// Record the kernel's events as a trace.dat.
     Capture(capture::Capture),
+    /// Report the largest memory of each process as it ends.
+    Peaks(peaks::Peaks),
     /// What this host permits.
     Check(settings::Check),
     /// The host's tunables with their present values.
@@ -99,6 +101,7 @@ fn main() -> ExitCode {
         Verb::Time(it) => it.run(),
         Verb::Record(it) => it.run(),
         Verb::Capture(it) => it.run(),
+        Verb::Peaks(it) => it.run(),
         Verb::Check(it) => it.run(),
         Verb::Tunables(it) => it.run(),
         Verb::Apply(it) => it.run(),

@@ -3,6 +3,7 @@
 pub mod attend;
 pub mod background;
 pub mod capture;
+pub mod peaks;
 pub mod profiles;
 pub mod record;
 pub mod run;

@@ -4,11 +4,14 @@
 use crate::sample::Name;
 
 /// Offsets in bytes, each with the version that brought the field.
+const STATUS: usize = 4;
+const FLAGS: usize = 8;
 const CPU_DELAY: Field = (24, 1);
 const DISK_DELAY: Field = (40, 1);
 const SWAP_IN_DELAY: Field = (56, 1);
 const RAN: Field = (72, 1);
 const NAME: std::ops::Range<usize> = 80..112;
+const USER: usize = 120;
 const PID: usize = 128;
 const PARENT: usize = 132;
 const ELAPSED_US: Field = (144, 3);
@@ -17,6 +20,7 @@ const SYSTEM_US: Field = (160, 3);
 const MINOR_FAULTS: Field = (168, 3);
 const MAJOR_FAULTS: Field = (176, 3);
 const PEAK_KIB: Field = (200, 3);
+const PEAK_VIRTUAL_KIB: Field = (208, 3);
 const READ_CALLS_BYTES: Field = (216, 3);
 const WRITE_CALLS_BYTES: Field = (224, 3);
 const READ_BYTES: Field = (248, 3);
@@ -27,7 +31,11 @@ const RECLAIM_DELAY: Field = (320, 7);
 const THRASHING_DELAY: Field = (336, 9);
 const COMPACTION_DELAY: Field = (360, 11);
 const PROCESS: (usize, u16) = (368, 12);
+const PROCESS_ELAPSED_US: Field = (376, 12);
+const PROGRAM_FILE: Field = (392, 12);
 const COPY_DELAY: Field = (408, 13);
+/// Of the flags: the last task of its process (AGROUP), since the version that names the process.
+const LAST: u8 = 0x20;
 /// Fields have other offsets in this version.
 const MISPLACED: u16 = 15;
 /// Before this version there are no task numbers in it.
@@ -46,8 +54,18 @@ pub struct Record {
     pub process: Option<u32>,
     /// Number of the process that would have been notified of its end.
     pub parent: u32,
+    /// Number of the user.
+    pub user: u32,
+    /// As wait(2) gives it.
+    pub status: u32,
+    /// Whether its process ended with it; older kernels do not report it.
+    pub last: Option<bool>,
+    /// Inode of its program's file; older kernels do not report it.
+    pub file: Option<u64>,
     /// From its creation to its end.
     pub elapsed_ns: u64,
+    /// From the creation of its process to the end of this task.
+    pub process_elapsed_ns: Option<u64>,
     /// Processor time, exact; without delay accounting the sum of the next two.
     pub ran_ns: u64,
     /// As ticks saw it.
@@ -68,8 +86,10 @@ pub struct Record {
     pub copy_ns: Option<u64>,
     /// Page faults without and with waiting for a drive.
     pub faults: [u64; 2],
-    /// Largest resident memory, bytes.
+    /// Largest resident memory, bytes. It is the memory's, which all tasks of a process share; exec begins another one.
     pub peak_bytes: u64,
+    /// Largest mapped memory, bytes.
+    pub peak_virtual_bytes: u64,
     /// Bytes by system calls: read, written.
     pub call_bytes: [u64; 2],
     /// Bytes from and to drives.
@@ -99,7 +119,12 @@ impl Record {
             pid: word(PID)?,
             process: word(PROCESS.0).filter(|_| version >= PROCESS.1),
             parent: word(PARENT)?,
+            user: word(USER)?,
+            status: word(STATUS)?,
+            last: Some(bytes.get(FLAGS)? & LAST != 0).filter(|_| version >= PROCESS.1),
+            file: field(PROGRAM_FILE).filter(|&inode| inode > 0),
             elapsed_ns: ns(ELAPSED_US)?,
+            process_elapsed_ns: ns(PROCESS_ELAPSED_US),
             ran_ns: Some(field(RAN)?).filter(|&ran| ran > 0).unwrap_or(user_ns.saturating_add(system_ns)),
             user_ns,
             system_ns,
@@ -111,6 +136,7 @@ impl Record {
             copy_ns: field(COPY_DELAY),
             faults: [or_none(MINOR_FAULTS), or_none(MAJOR_FAULTS)],
             peak_bytes: or_none(PEAK_KIB).saturating_mul(1024),
+            peak_virtual_bytes: or_none(PEAK_VIRTUAL_KIB).saturating_mul(1024),
             call_bytes: [or_none(READ_CALLS_BYTES), or_none(WRITE_CALLS_BYTES)],
             drive_bytes: [or_none(READ_BYTES), or_none(WRITE_BYTES)],
             switches: [or_none(VOLUNTARY), or_none(INVOLUNTARY)],
