@@ -86,6 +86,11 @@ PRINTED = {
     "host uninstall": [("host-uninstall", [], "tests/test_profiles.py")],
     "host diff": [("host-diff", [], "tests/test_profiles.py")],
     "host watch": [("host-watch", [], "tests/test_profiles.py")],
+    "memory record": [("memory-record", ["memory", "record", "--for", "100ms"], "agent")],
+    "memory show": [("memory-show", [], "tests/test_memory.py")],
+    "memory suggest": [("memory-suggest", [], "tests/test_memory.py")],
+    "memory drift": [("memory-drift", [], "tests/test_memory.py")],
+    "memory replay": [("memory-replay", [], "tests/test_memory.py")],
 }
 #: Documents that are printed by no verb of its own: an error, what all have in common, and a line of `watch --json`.
 OTHERS = {"error", "document", "samples"}

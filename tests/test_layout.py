@@ -38,11 +38,12 @@ MAY: dict[str, set[str]] = {
     "parity": KNOWN | {"targets", "experiment"},
     "published": KNOWN | {"targets", "experiment"},
     "observe": BASE | {"stats", "targets"},
+    "memory": BASE | {"stats", "tables", "targets"},
     "direct": BASE | {"stats", "tables", "targets", "observe", "experiment", "report"},
     "report": KNOWN | {"caches", "matrix", "published", "tables", "pictures", "traces", "tune"},
     "cli": KNOWN
     | {"tables", "targets", "run", "experiment", "caches", "matrix", "parity", "published", "observe", "report"}
-    | {"direct", "tune", "executors", "traces", "whatif"},
+    | {"direct", "tune", "executors", "traces", "whatif", "memory"},
     "__main__": {"system", "cli", "direct"},
     "": {"experiment", "results", "errors", "_core"},
 }

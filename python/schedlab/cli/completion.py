@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from schedlab.cli.verbs import GROUPS
+
 NAME = "completion"
 EXAMPLE = "schedlab completion bash > ~/.local/share/bash-completion/completions/schedlab"
 
@@ -102,6 +104,8 @@ def bash() -> str:
     )
 
 
+#: Whether the first word is a group's: the next one is a verb of it.
+_IN_GROUP = " || ".join(f"$verb == {group}" for group in GROUPS)
 #: The verb, or the group and its verb, before the word at hand; after `--` comes a command of others.
 _WHERE_BASH = [
     "  local place",
@@ -110,7 +114,7 @@ _WHERE_BASH = [
     "      --) return ;;",
     "      -*) ;;",
     '      *) if [[ -z $verb ]]; then verb="${COMP_WORDS[place]}"',
-    '         elif [[ $verb == guest || $verb == host ]]; then verb="$verb ${COMP_WORDS[place]}"; fi ;;',
+    f'         elif [[ {_IN_GROUP} ]]; then verb="$verb ${{COMP_WORDS[place]}}"; fi ;;',
     "    esac",
     "  done",
 ]
@@ -142,7 +146,7 @@ def zsh() -> str:
             "      --) _normal; return ;;",
             "      -*) ;;",
             '      *) if [[ -z $verb ]]; then verb="$word"',
-            '         elif [[ $verb == guest || $verb == host ]]; then verb="$verb $word"; fi ;;',
+            f'         elif [[ {_IN_GROUP} ]]; then verb="$verb $word"; fi ;;',
             "    esac",
             "  done",
             '  case "$verb" in',
@@ -184,7 +188,7 @@ def fish() -> str:
             "                return 1",
             "            case '-*'",
             "            case '*'",
-            "                if test (count $verb) -eq 0; or contains -- $verb[1] guest host",
+            f"                if test (count $verb) -eq 0; or contains -- $verb[1] {' '.join(GROUPS)}",
             "                    set -a verb $word",
             "                end",
             "        end",

@@ -34,6 +34,8 @@ SUMMARIES = {
     "record": "Record what the kernel does, for other verbs, trace-cmd and KernelShark: switches, wakeups, interrupts, "
     "timers.",
     "advise": "Find what this host is short of, try settings that could matter, and say which to set, or to leave it.",
+    "memory": "Record the largest memory of each program, suggest limits with a chosen share of breaches, and prove "
+    "them by replay. Every verb has --json.",
     "guest": "Real kernels on an emulated machine that counts instructions: schedlab run FILE --on guest:6.1. "
     "guest:6.1@2 has two processors and is noisy; with guest:6.1@2-counted they take turns. Every verb has --json.",
     "host": "Report what this host permits; try settings and restore them, or make them stay. Every verb has --json.",
@@ -41,7 +43,7 @@ SUMMARIES = {
     "man": "Print the manual page of a verb, or write all pages into a folder.",
 }
 #: Verbs with verbs of their own.
-GROUPS = ("guest", "host")
+GROUPS = ("guest", "host", "memory")
 #: Python has names of its own for these.
 _MODULES = {"list": "list_", "time": "time_"}
 

@@ -53,6 +53,14 @@ def again(
     NaN for bounds of too few blocks. That is the interval of the recording's own statistic, sqrt(2) times as wide,
     since both recordings scatter.
     """
+    found, low, high, n = interval(blocks, statistic, resamples, seed)
+    return Interval(found, found + math.sqrt(2) * (low - found), found + math.sqrt(2) * (high - found), n)
+
+
+def interval(
+    blocks: "np.ndarray", statistic: "Callable[[np.ndarray], np.ndarray]", resamples: int = RESAMPLES, seed: int = 0
+) -> Interval:
+    """The statistic of a recording with its own 95 % interval; NaN for bounds of too few blocks."""
     import numpy as np
 
     n = len(blocks)
@@ -61,8 +69,7 @@ def again(
         if n < FEWEST:
             return Interval(found, math.nan, math.nan, n)
         values = statistic(_weights(np.random.default_rng(seed), n, resamples) @ blocks)
-    low, high = _bounds(values, n)
-    return Interval(found, found + math.sqrt(2) * (low - found), found + math.sqrt(2) * (high - found), n)
+    return Interval(found, *_bounds(values, n), n)
 
 
 def _bounds(values: "np.ndarray", n: int) -> tuple[float, float]:

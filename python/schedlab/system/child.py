@@ -146,6 +146,11 @@ class Child:
                 time.sleep(LOOK_SECONDS)
         return self.status
 
+    def stop(self) -> None:
+        """Ask it to end, if it is still at work."""
+        if self.status is None and self.wait(0) is None:
+            os.kill(self.pid, SIGTERM)
+
     def close(self, grace: float) -> None:
         """Have it end in order if it is still at work, or after `grace` seconds by force."""
         if self.status is None and self.wait(0) is None:

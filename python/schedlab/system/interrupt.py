@@ -30,6 +30,17 @@ def ctrl_c() -> Iterator[threading.Event]:
         signal.signal(signal.SIGINT, before)
 
 
+@contextmanager
+def instead_of_ending(stop: Callable[[], None]) -> Iterator[None]:
+    """Call `stop` when Ctrl-C or a signal to end comes, for work that then comes to its end by itself."""
+    before = {number: signal.signal(number, lambda *_: stop()) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
 def deaf() -> None:
     """Do not hear Ctrl-C in this thread, nor in what it starts: a terminal sends it to all processes of a command."""
     signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})

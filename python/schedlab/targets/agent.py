@@ -64,6 +64,10 @@ class Running:
         """End it, unless it has ended."""
         self._child.close(GRACE_SECONDS)
 
+    def stop(self) -> None:
+        """Ask it to end, unless it has ended: its lines go on to their end."""
+        self._child.stop()
+
     def answer(self, stop: threading.Event | None = None) -> Any:
         """Wait for its end and give its answer, read as JSON; see `ask`."""
         if stop:

@@ -1,0 +1,55 @@
+"""A limit in the forms in which it is set: a control group's files, a service of systemd, and why not ulimit."""
+
+from typing import NamedTuple
+
+from schedlab.memory.history import GROUP, Group
+from schedlab.memory.limits import Limit, suggest
+
+#: A run may be slowed down (memory.high) this many times as often as it may be ended (memory.max).
+SLOWED = 10
+
+
+class Advice(NamedTuple):
+    """A limit for runs that are counted together, and where they may be slowed down."""
+
+    group: Group
+    limit: Limit
+    high: int
+
+
+def of(group: Group, safety: float, newest: bool = False) -> Advice:
+    """The advice from its kept runs, or from those of its newest version."""
+    peaks = group.kept
+    if newest:
+        last = group.runs[-1].version
+        peaks = sorted(run.peak for run in group.runs if run.version == last)
+    limit = suggest(peaks, safety)
+    return Advice(group, limit, min(suggest(peaks, min(SLOWED * safety, 0.5)).bytes, limit.bytes))
+
+
+def in_words(advice: Advice) -> list[str]:
+    """How to set it, a line each."""
+    limit, group = advice.limit, advice.group
+    found = [f"memory.max = {limit.bytes}", f"memory.high = {advice.high}"]
+    if group.program != GROUP:
+        found.append(
+            "a control group is charged for page cache and kernel memory, too, and for all of its processes together: "
+            f"see 'schedlab memory suggest {GROUP}' for a service of several"
+        )
+    if group.mapped:
+        found.append(
+            f"ulimit -v limits mapped memory, not resident memory: up to {group.mapped / 2**20:,.1f} MiB were mapped; "
+            "ulimit -m does nothing on Linux"
+        )
+    return found
+
+
+def drop_in(unit: str, advice: Advice) -> str:
+    """The text of a drop-in for a unit of systemd, with its place."""
+    name = unit if "." in unit else f"{unit}.service"
+    share = f"{advice.limit.expected * 1000:.3g} of 1,000 runs expected beyond, from {advice.limit.n} runs"
+    return (
+        f"# /etc/systemd/system/{name}.d/memory.conf\n"
+        f"# schedlab memory suggest: {share} ({advice.limit.how})\n"
+        f"[Service]\nMemoryAccounting=yes\nMemoryHigh={advice.high}\nMemoryMax={advice.limit.bytes}\n"
+    )
