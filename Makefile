@@ -6,10 +6,10 @@ BIN := $(VENV)/bin
 # One file without libraries: inside a guest kernel it is the only program.
 AGENT := python/schedlab/targets/bin/schedlab-agent
 # Tests that need the kernel and the time of this machine, which others use too.
-LIVE := $(patsubst %,tests/test_%.py,diagnose fleet guest guest_noisy guest_turns host live_alike live_arrivals live_faults live_rtapp network profiles record_kernel time time_waits tour volume watch)
+LIVE := $(patsubst %,tests/test_%.py,diagnose fleet guest guest_noisy guest_turns host live_alike live_arrivals live_faults live_rtapp memory_live network profiles record_kernel time time_waits tour volume watch)
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates machines python -type f ! -name '*.pyc' ! -name '*.so' ! -path $(AGENT))
 
-.PHONY: setup demo check check-arm doc wheel man test explore bench bench-switches bench-idle bench-open bench-storage bench-host bench-record bench-traces bench-whatif bench-guests bench-start bench-report bench-tune bench-scale fuzz mutants docs new-scheduler lock
+.PHONY: setup demo check check-arm doc wheel man test explore bench bench-switches bench-idle bench-open bench-storage bench-host bench-record bench-memory bench-traces bench-whatif bench-guests bench-start bench-report bench-tune bench-scale fuzz mutants docs new-scheduler lock
 .DELETE_ON_ERROR:
 
 ## setup: a virtual environment with the pinned tools and schedlab itself; nothing when up to date
@@ -162,6 +162,10 @@ bench-host:
 ## bench-record: what schedlab record and perf sched record cost the recorded load, and bytes an event; as root
 bench-record: setup
 	$(BIN)/python bench/record.py --agent $(AGENT)
+
+## bench-memory: limits of memory on a real load, recorded twice, and what recording costs; as root, with gcc
+bench-memory: setup
+	$(BIN)/python bench/memory.py
 
 ## bench-traces: a recording explained and replayed next to perf on the same file, in events a second; as root
 bench-traces: setup

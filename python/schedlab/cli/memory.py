@@ -88,7 +88,8 @@ def suggest(
     safety: Safety = 1e-3,
     by: By = "class",
     unit: Annotated[
-        str | None, typer.Option("--unit", help="Print a drop-in for this unit of systemd; for one program or class.")
+        str | None,
+        typer.Option("--unit", help="Print a drop-in for this unit of systemd; for one program, or its own cgroup."),
     ] = None,
     newest: Annotated[bool, typer.Option("--newest", help="Use runs of the newest version alone.")] = False,
     db: Db = None,
@@ -101,17 +102,16 @@ def suggest(
     With too few runs for that share, the tail is extrapolated, and said to be. Where versions differ, use --newest.
     """
     from schedlab.cli.output import print_json, print_result
-    from schedlab.errors import UsageError
     from schedlab.memory import advice, limits, shown
+    from schedlab.memory.history import GROUP
 
     form = chosen(json, csv, markdown)
     limits.refuse_wrong_safety(safety)
-    if unit is not None and by == "class":
-        by = "program"
+    if unit is not None:
+        by = "class" if program == GROUP else "program"
     path, history = _loaded(db, program, by)
-    found = [advice.of(group, safety, newest) for group in history.groups]
-    if unit is not None and len(found) > 1:
-        raise UsageError(f"--unit {unit}: {len(found)} programs fit; name one of them")
+    groups = history.groups if unit is None else [advice.of_unit(history, program, unit)]
+    found = [advice.of(group, safety, newest) for group in groups]
     text = advice.drop_in(unit, found[0]) if unit is not None else None
     if form is Form.JSON:
         print_json({"database": str(path), "by": by} | shown.limits_document(found, safety, text))

@@ -43,6 +43,7 @@ class Group:
     peak: int = 0
     #: Largest mapped memory.
     mapped: int = 0
+    first_ns: int = 0
     last_ns: int = 0
     #: Those that are kept one by one, in order of time.
     runs: list[Run] = field(default_factory=list)
@@ -83,6 +84,7 @@ class Group:
         self.polled += other.polled
         self.failed += other.failed
         self.peak, self.mapped = max(self.peak, other.peak), max(self.mapped, other.mapped)
+        self.first_ns = min(self.first_ns or other.first_ns, other.first_ns)
         self.last_ns = max(self.last_ns, other.last_ns)
         self.runs += other.runs
         for place, n in other.histogram.items():
@@ -150,7 +152,7 @@ def load(path: Path, program: str | None = None, by: str = "class") -> History:
 
 
 def _groups(cursor, names: dict[int, str]) -> dict[int, Group]:
-    columns = "id, program, text, n, polled, failed, peak, mapped, last_ns"
+    columns = "id, program, text, n, polled, failed, peak, mapped, first_ns, last_ns"
     groups = {
         int(one): Group(names[program], str(text), *map(int, numbers))
         for one, program, text, *numbers in cursor.execute(f"SELECT {columns} FROM class WHERE n > 0")

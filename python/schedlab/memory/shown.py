@@ -70,6 +70,7 @@ def programs_document(history: History) -> dict[str, Any]:
                 "max_bytes": group.peak,
                 **{f"{name}_bytes": group.quantile(share) for name, share in QUANTILES.items()},
                 "max_mapped_bytes": group.mapped,
+                "first_seen_ns": group.first_ns,
                 "last_seen_ns": group.last_ns,
                 "versions": group.versions,
                 "kept": len(group.runs),

@@ -69,6 +69,9 @@ impl Ends {
             give(&Line::Gap(Gap { time_ns, what: "ends" }));
             self.stale = true;
         }
+        if std::mem::take(&mut self.exits.unreadable) {
+            give(&Line::Gap(Gap { time_ns, what: "records" }));
+        }
         // A scan forgets what is gone, so it comes after the ends.
         if std::mem::take(&mut self.stale) || self.events.is_err() {
             self.images.scan();

@@ -108,7 +108,8 @@ pub struct Group<'a> {
 pub struct Gap {
     /// When it was noticed, time since 1970, ns.
     pub time_ns: u64,
-    /// What was lost: `ends`, or `programs`, whose processes have unknown arguments.
+    /// What was lost: `ends`; `records` of ends in a layout that is not known (Linux 6.14); or `programs`, whose processes have
+    /// unknown arguments.
     pub what: &'static str,
 }
 
