@@ -34,7 +34,7 @@ def database(path, lines, sorting=None):
 
 
 def fake_agent(folder, lines, after="true"):
-    """A program that prints these lines and then does what a shell is told."""
+    """A program that prints these lines and then runs a line of shell."""
     (folder / "lines").write_text("".join(json.dumps(line) + "\n" for line in lines))
     program = folder / "agent"
     program.write_text(f'#!/bin/sh\ncat "{folder}/lines"\n{after}\n')

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from conftest import agent_or_skip
-from peaks import MIB
+from peaks import MIB, database
 
 from schedlab.memory import history
 from schedlab.memory.recording import Recorded, record
@@ -92,7 +92,7 @@ def test_a_process_of_many_threads_is_one_with_the_peak_of_all(folder):
 
 
 @as_root
-def test_short_processes_are_known_by_their_arguments_and_forked_ones_are_told_apart():
+def test_short_processes_are_known_by_their_arguments_and_forked_ones_are_distinguished():
     with lines_of() as lines:
         run(
             "sh",
@@ -111,7 +111,6 @@ def test_short_processes_are_known_by_their_arguments_and_forked_ones_are_told_a
 def test_a_program_of_another_content_is_another_version(folder):
     program = folder / "doze"
     path = folder / "a.db"
-    # The recorder is the agent's own reader here: versions are numbered by it.
     shutil.copy(shutil.which("sleep"), program)
     with lines_of() as lines:
         run(program, "0.01")
@@ -119,8 +118,6 @@ def test_a_program_of_another_content_is_another_version(folder):
             file.write(b"\0")
         run(program, "0.01")
         run(program, "0.01")
-    from peaks import database
-
     database(path, [line for line in lines if line["kind"] == "process"])
     [group] = history.load(path, "doze").groups
     assert [run.version for run in group.runs] == [1, 2, 2]

@@ -111,7 +111,7 @@ def limit_notes(found: Sequence[Advice], safety: float) -> list[str]:
     kinds = {advice.limit.how for advice in found}
     notes = [
         f"memory.max: at most {safety:g} of the runs are expected beyond it; brackets: 95 % interval of that share; "
-        "memory.high: ten times as many, which are slowed down"
+        "memory.high: ten times as many, which are throttled"
     ]
     if EXTRAPOLATED in kinds:
         notes.append(

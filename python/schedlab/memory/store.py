@@ -1,8 +1,8 @@
 """The database of peaks: SQLite, in one file, with a log next to it while it is in use (WAL).
 
 Its size is bounded by programs and not by time: the constants below say how many programs, classes and versions are
-told apart, and how many runs of a class are kept one by one, the last ones; a histogram has all of them. What finds no
-room is counted as `(other)`.
+distinguished, and how many runs of a class are kept one by one, the last ones; a histogram has all of them. What finds
+no room is counted as `(other)`.
 
 One recording writes at a time (`locked`); any number read meanwhile. A transaction is one second of lines: a recorder
 that is killed, or finds the disk full, leaves the transactions before.
