@@ -163,6 +163,8 @@ def test_differences_are_the_table_of_csv_if_a_baseline_is_named(schedlab, queue
         ("host", "tunables"),
         ("guest", "list"),
         ("diagnose",),
+        ("memory", "show"),
+        ("memory", "replay"),
     ],
 )
 def test_only_one_form_is_printed(schedlab, verb, forms):
@@ -176,7 +178,7 @@ def test_a_plan_is_no_table(schedlab, queue):
 
 #: Verbs that print no table: a file, a page, a line, a script; `watch --csv` names a file for its rows.
 NO_TABLE = {"new", "lint", "schema", "completion", "man", "watch", "record", "guest fetch", "guest boot", "guest build",
-            "host apply", "host confirm", "host restore", "host unit"}  # fmt: skip
+            "host apply", "host confirm", "host restore", "host unit", "memory record"}  # fmt: skip
 
 
 def test_every_verb_that_prints_a_table_has_all_forms():
