@@ -1,4 +1,5 @@
 //! Where the time of a command goes: records of tasks by hand, and real commands on the running kernel.
+//! Long, because each part of a time has a command of its own.
 
 use proptest::prelude::*;
 use schedlab_observe::accounting::{
