@@ -5,7 +5,7 @@
 use clap::{Parser, Subcommand};
 use schedlab_linux::{Fault, Root, machine, shown};
 use std::process::ExitCode;
-use verbs::{attend, background, capture, peaks, profiles, record, run, sample, settings, suspects, time, volume};
+use verbs::{background, capture, peaks, profiles, record, run, sample, serve, settings, suspects, time, volume};
 
 mod guest;
 mod verbs;
@@ -71,7 +71,7 @@ enum Verb {
     WatchSettings(profiles::WatchSettings),
     /// Do what somebody on another computer asks for, as long as the connection lasts.
     #[command(hide = true)]
-    Attend(attend::Attend),
+    Serve(serve::Serve),
     /// Wait for a process's death and put back what it had changed.
     #[command(hide = true)]
     Restorer(background::Restorer),
@@ -116,7 +116,7 @@ fn main() -> ExitCode {
         Verb::Installed(it) => it.run(),
         Verb::Departures(it) => it.run(),
         Verb::WatchSettings(it) => it.run(),
-        Verb::Attend(it) => it.run(),
+        Verb::Serve(it) => it.run(),
         Verb::Restorer(it) => it.run(),
         Verb::Trial(it) => it.run(),
         Verb::SlowDisk(it) => it.run(),

@@ -1,6 +1,5 @@
 //! The subcommands: what each is given, and what it prints.
 
-pub mod attend;
 pub mod background;
 pub mod capture;
 pub mod peaks;
@@ -8,6 +7,7 @@ pub mod profiles;
 pub mod record;
 pub mod run;
 pub mod sample;
+pub mod serve;
 pub mod settings;
 pub mod suspects;
 pub mod time;

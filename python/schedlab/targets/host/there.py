@@ -1,7 +1,7 @@
 """Another host, over ssh: the agent is brought there, asked there, and ends there what is no longer waited for.
 
 its program   ~/.cache/schedlab/agents/schedlab-agent-SHA-256 there (or below $XDG_CACHE_HOME), checked, mode 0700
-a request     `schedlab-agent attend` reads it from its standard input, with a byte every few seconds after it
+a request     `schedlab-agent serve` reads it from its standard input, with a byte every few seconds after it
 the end       of that input, or of the bytes: the connection or this process is gone. The agent ends the run and puts
               everything back, by the same journal as of a run on this computer
 """
@@ -168,8 +168,8 @@ class There:
     def _asked(self, arguments: Sequence[str], given: Any, stop: threading.Event | None) -> Any:
         self._bring(stop)
         request = {"words": list(arguments), "given": "" if given is None else dumps(given)}
-        child = self._connection.start(f"exec {self._agent} attend --silence {SILENCE_SECONDS}s")
-        with _Attended(child, f"{dumps(request)}\n".encode()):
+        child = self._connection.start(f"exec {self._agent} serve --silence {SILENCE_SECONDS}s")
+        with _Served(child, f"{dumps(request)}\n".encode()):
             answer, errors = child.all(stop, HEARD_SECONDS)
             status = child.wait()
         if status == 0:
@@ -271,7 +271,7 @@ class _Lost(Exception):
     """The connection broke; the message has ssh's words."""
 
 
-class _Attended:
+class _Served:
     """An agent at work there. Its standard input stays open, and says all the time that we are here."""
 
     def __init__(self, child: Child, request: bytes):

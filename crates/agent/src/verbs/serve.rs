@@ -1,4 +1,4 @@
-//! `schedlab-agent attend`: another subcommand on behalf of somebody on another computer, whose end it notices.
+//! `schedlab-agent serve`: another subcommand on behalf of somebody on another computer, whose end it notices.
 //!
 //! ```text
 //! the first line of standard input   {"words": ["run"], "given": "..."}: the subcommand, and its standard input
@@ -33,13 +33,13 @@ struct Asked {
 
 /// Does what the first line of standard input asks for, as long as somebody is there to ask.
 #[derive(clap::Args)]
-pub struct Attend {
+pub struct Serve {
     /// The longest silence of the asker
     #[arg(long, default_value = "15s", value_parser = parse_duration)]
     silence: u64,
 }
 
-impl Attend {
+impl Serve {
     /// Does it, and ends as the subcommand does.
     pub fn run(self) -> Result<ExitCode, Fault> {
         let asked = first_line()?;
