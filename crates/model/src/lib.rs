@@ -1,6 +1,7 @@
 //! The nouns of the lab: time, tasks, machines, programs, events, scenarios. Data only: no behaviour of a
 //! kernel and no input or output. Every other crate depends on this one.
 
+pub mod attention;
 pub mod event;
 pub mod experiment;
 pub mod info;

@@ -1,0 +1,23 @@
+//! Attention levels: which program gets how much of a machine, by which windows had the focus of late and what each program uses.
+//! A pure rule, without a clock: the daemon asks it on a host, and anything else that has a history of focus and loads may.
+//!
+//! ```text
+//! layout    a file: levels with what they mean to the kernel, and which programs belong where
+//! pattern   what a program's name, command line or group is compared with
+//! rank      recent attention: time in focus, of which half is forgotten in each half-life
+//! overload  demand of a level, which programs go down, and when they come back
+//! rule      the three together: focus and loads in, a level for each program out
+//! ```
+
+mod check;
+mod layout;
+mod overload;
+mod pattern;
+mod rank;
+mod rule;
+
+pub use check::Problem;
+pub use layout::{ByAttention, IoClass, Layout, Level, Overload, Policy, Rule, schema};
+pub use overload::Program;
+pub use pattern::Pattern;
+pub use rule::{Attention, Home, Placement, Standing};
