@@ -5,7 +5,9 @@
 use clap::{Parser, Subcommand};
 use schedlab_linux::{Fault, Root, machine, shown};
 use std::process::ExitCode;
-use verbs::{background, capture, peaks, profiles, record, run, sample, serve, settings, suspects, time, volume};
+use verbs::{
+    attend, background, capture, peaks, profiles, record, run, sample, serve, settings, suspects, time, volume,
+};
 
 mod guest;
 mod verbs;
@@ -41,6 +43,8 @@ enum Verb {
     Capture(capture::Capture),
     /// Report the largest memory of each process as it ends.
     Peaks(peaks::Peaks),
+    /// Keep attention levels: nice values, slices and groups of programs by where the focus is.
+    Attend(attend::Attend),
     /// What this host permits.
     Check(settings::Check),
     /// The host's tunables with their present values.
@@ -102,6 +106,7 @@ fn main() -> ExitCode {
         Verb::Record(it) => it.run(),
         Verb::Capture(it) => it.run(),
         Verb::Peaks(it) => it.run(),
+        Verb::Attend(it) => it.run(),
         Verb::Check(it) => it.run(),
         Verb::Tunables(it) => it.run(),
         Verb::Apply(it) => it.run(),

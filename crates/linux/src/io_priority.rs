@@ -28,10 +28,35 @@ impl IoPriority {
         IoPriority(3 << LEVEL)
     }
 
+    /// Of no class: the kernel takes it from the nice value.
+    pub fn none() -> IoPriority {
+        IoPriority(0)
+    }
+
+    /// As the kernel has it in one number.
+    pub fn of_number(number: u16) -> IoPriority {
+        IoPriority(number)
+    }
+
+    /// The kernel's number.
+    pub fn number(self) -> u16 {
+        self.0
+    }
+
+    /// Whether it was set by none: of no class, or best effort in the middle, as which older kernels show that.
+    pub fn is_usual(self) -> bool {
+        self.0 >> LEVEL == 0 || self == IoPriority::best_effort(4)
+    }
+
     /// Applies it to the calling thread.
     pub fn set(self) -> io::Result<()> {
+        self.set_of(0)
+    }
+
+    /// Applies it to a thread; 0 is the calling one.
+    pub fn set_of(self, thread: i32) -> io::Result<()> {
         // SAFETY: takes numbers only.
-        checked(unsafe { libc::syscall(libc::SYS_ioprio_set, WHO_PROCESS, 0, i32::from(self.0)) }).map(drop)
+        checked(unsafe { libc::syscall(libc::SYS_ioprio_set, WHO_PROCESS, thread, i32::from(self.0)) }).map(drop)
     }
 
     /// That of a thread; 0 is the calling one.

@@ -264,6 +264,14 @@ pub fn limit_real_time(longest: u64) -> io::Result<()> {
     checked(unsafe { libc::setrlimit(libc::RLIMIT_RTTIME, &raw const limit) }.into()).map(drop)
 }
 
+/// The least nice value that a process may be given without the right to give any (`RLIMIT_NICE`); 20 is none. 0 is this process.
+pub fn least_nice(pid: i32) -> io::Result<i32> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: the structure lives until the call returns; nothing is set.
+    checked(unsafe { libc::prlimit(pid, libc::RLIMIT_NICE, std::ptr::null(), &raw mut limit) }.into())?;
+    Ok(20 - limit.rlim_cur.min(40) as i32)
+}
+
 /// Adopts the orphans among this process's descendants.
 pub fn become_subreaper() -> io::Result<()> {
     prctl(libc::PR_SET_CHILD_SUBREAPER, 1)

@@ -12,7 +12,7 @@ use nix::{
 };
 use std::{
     io,
-    os::fd::AsFd,
+    os::fd::{AsFd, BorrowedFd},
     sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering::Relaxed},
     time::Duration,
 };
@@ -41,6 +41,11 @@ impl Signals {
     /// Waits for one; returns the one that asks this process to stop, if there is one.
     pub fn wait_for_any(&self) -> Option<i32> {
         self.poll(None)
+    }
+
+    /// Readable when one has come; then [`Signals::wait`] takes it.
+    pub fn descriptor(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
     }
 
     fn poll(&self, limit: Option<TimeSpec>) -> Option<i32> {

@@ -27,7 +27,8 @@ const WALLS: &[(&str, &[&str])] = &[
     ("tune", &["model", "linux"]),
     ("observe", &["model", "metrics", "traces", "linux", "tune"]),
     ("play", &["model", "workloads", "metrics", "linux", "tune", "observe"]),
-    ("agent", &["model", "linux", "tune", "observe", "play"]),
+    ("attention", &["model", "linux", "tune"]),
+    ("agent", &["model", "linux", "tune", "observe", "play", "attention"]),
     (
         "bridge",
         &["model", "policies", "workloads", "metrics", "traces", "explain", "whatif", "sim", "runs", "curves", "linux"],
@@ -41,9 +42,10 @@ const RESERVED: &[(&str, &[&str])] = &[
     ("arrow-array", &["bridge"]),
     ("rand", &["model"]),
     ("rayon", &["sim", "curves", "bridge", "bench"]),
-    ("libc", &["linux", "tune", "observe", "play", "agent"]),
+    ("libc", &["linux", "tune", "observe", "play", "attention", "agent"]),
     ("rustix", &["bench"]),
-    ("nix", &["linux", "tune", "observe", "play", "agent"]),
+    ("nix", &["linux", "tune", "observe", "play", "attention", "agent"]),
+    ("x11rb", &["attention"]),
     ("clap", &["agent"]),
 ];
 /// A longer file, or one with a longer function, says at its head why it is one: "Long, because ...".

@@ -7,7 +7,7 @@ use crate::{
 use schedlab_linux::{Fault, Root};
 use serde::{Deserialize, Serialize};
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Linux: BLKDEV_MIN_RQ.
 const SHORTEST_QUEUE: u32 = 4;
@@ -32,6 +32,13 @@ pub struct Change {
 }
 
 impl Change {
+    /// A change of a file that reads as it was written.
+    pub fn plain(setting: &str, path: &Path, old: String, expected: String) -> Change {
+        let setting = setting.to_owned();
+        let (path, expected) = (path.to_owned(), Some(expected));
+        Change { setting, path, reading: Reading::Plain, old, expected, by: None, follows: None }
+    }
+
     /// What it reads now; none if there is no such file.
     pub fn now(&self, root: &Root) -> Result<Option<String>, Fault> {
         let path = root.path(&self.path);

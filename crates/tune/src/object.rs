@@ -4,6 +4,7 @@ use crate::{
     change::Change,
     marker::{self, Id},
     owner::Owner,
+    program::TreatedProgram,
     remove,
     undone::Undone,
 };
@@ -74,6 +75,8 @@ pub enum Object {
         /// When it began, in ticks since boot.
         start: u64,
     },
+    /// How the kernel treats the threads of a program.
+    Program(TreatedProgram),
     /// A folder with its contents.
     Folder {
         /// Which.
@@ -101,6 +104,7 @@ impl Object {
             Object::Cgroup { path, .. } | Object::Enclosure { path, .. } => format!("group {}", path.display()),
             Object::Instance { name, .. } => format!("tracing instance {name}"),
             Object::Folder { path, .. } => format!("folder {}", path.display()),
+            Object::Program(program) => format!("program {}", program.name),
             Object::Mount { path, .. } => format!("mount {}", path.display()),
             Object::Swap { path } => format!("swap area {}", path.display()),
             Object::Loop { device, file, .. } => format!("{} on {}", device.display(), file.display()),
@@ -120,6 +124,7 @@ impl Object {
             Object::Loop { device, file, read_ahead } => remove::attachment(root, device, file, read_ahead.as_deref()),
             Object::Process { pid, start } => remove::process(*pid, *start),
             Object::Member { pid, start } => remove::member(*pid, *start),
+            Object::Program(program) => program.undo(),
             Object::Folder { path, id } => marker::remove_folder(&root.path(path), id, owner),
         }
     }

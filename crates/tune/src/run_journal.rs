@@ -33,6 +33,11 @@ impl RunJournal {
         RunJournal { root: root.clone(), journal: journal.map_err(|why| why.to_string()) }
     }
 
+    /// A journal in which nothing can be entered, for that reason.
+    pub fn closed(root: &Root, why: &str) -> RunJournal {
+        RunJournal { root: root.clone(), journal: Err(why.to_owned()) }
+    }
+
     /// Where the kernel's files are.
     pub fn root(&self) -> &Root {
         &self.root
@@ -109,6 +114,18 @@ impl Cleanup {
     /// Undoes it now.
     pub fn undo(mut self) -> Result<Undo, Fault> {
         self.undo_now().succeeded()
+    }
+
+    /// Changes what the entry says, before what it says is done.
+    pub fn amend(&mut self, object: Object) -> Result<(), Fault> {
+        let Some(entry) = &mut self.entry else { return Ok(()) };
+        entry.object = object;
+        self.journal.amend(entry)
+    }
+
+    /// Takes the entry off without undoing anything: its object is gone by itself.
+    pub fn forget(mut self) -> Result<(), Fault> {
+        self.entry.take().map_or(Ok(()), |entry| self.journal.forget(&entry))
     }
 
     fn undo_now(&mut self) -> Undo {

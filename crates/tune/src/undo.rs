@@ -115,6 +115,7 @@ impl Undoing<'_> {
                 Ok(Undone::Back) => report.back.push(name),
                 Ok(Undone::Gone) => report.gone.push(name),
                 Ok(Undone::NotOurs(what)) => report.strays.push(what),
+                Ok(Undone::Partly(mismatches)) => report.foreign.extend(mismatches),
                 Ok(Undone::Foreign(mismatch)) => {
                     self.theirs.insert(mismatch.path.clone());
                     report.foreign.push(mismatch);

@@ -12,6 +12,8 @@ pub enum Undone {
     Gone,
     /// Another process has changed it meanwhile; it was left alone.
     Foreign(Mismatch),
+    /// What was still ours is as it was; this has another process changed meanwhile, and it was left alone.
+    Partly(Vec<Mismatch>),
     /// Something else is there under the same name; it was left alone.
     NotOurs(String),
 }

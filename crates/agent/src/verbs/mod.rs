@@ -1,5 +1,6 @@
 //! The subcommands: what each is given, and what it prints.
 
+pub mod attend;
 pub mod background;
 pub mod capture;
 pub mod peaks;

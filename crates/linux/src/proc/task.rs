@@ -52,6 +52,13 @@ pub fn start_of(pid: i32) -> Option<u64> {
     if matches!(stat.state()?, b'Z' | b'X') { None } else { stat.number(22) }
 }
 
+/// The same of a thread of a process.
+pub fn start_of_thread(process: i32, thread: i32) -> Option<u64> {
+    let text = std::fs::read(format!("/proc/{process}/task/{thread}/stat")).ok()?;
+    let stat = TaskStat::of(&text)?;
+    if matches!(stat.state()?, b'Z' | b'X') { None } else { stat.number(22) }
+}
+
 /// The name of a process; none if there is no such process.
 pub fn comm_of(pid: i32) -> Option<String> {
     let bytes = std::fs::read(format!("/proc/{pid}/comm")).ok()?;
