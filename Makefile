@@ -6,10 +6,10 @@ BIN := $(VENV)/bin
 # One file without libraries: inside a guest kernel it is the only program.
 AGENT := python/schedlab/targets/bin/schedlab-agent
 # Tests that need the kernel and the time of this machine, which others use too.
-LIVE := $(patsubst %,tests/test_%.py,diagnose fleet guest guest_noisy guest_turns host live_alike live_arrivals live_faults live_rtapp memory_live network profiles record_kernel time time_waits tour volume watch)
+LIVE := $(patsubst %,tests/test_%.py,attend diagnose fleet guest guest_noisy guest_turns host live_alike live_arrivals live_faults live_rtapp memory_live network profiles record_kernel time time_waits tour volume watch)
 SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates machines python -type f ! -name '*.pyc' ! -name '*.so' ! -path $(AGENT))
 
-.PHONY: setup demo check check-arm doc wheel man test explore bench bench-switches bench-idle bench-open bench-storage bench-host bench-record bench-memory bench-traces bench-whatif bench-guests bench-start bench-report bench-tune bench-scale fuzz mutants docs new-scheduler lock
+.PHONY: setup demo check check-arm doc wheel man test explore bench bench-switches bench-idle bench-open bench-storage bench-host bench-record bench-memory bench-traces bench-whatif bench-guests bench-start bench-report bench-tune bench-scale bench-attention fuzz mutants docs new-scheduler lock
 .DELETE_ON_ERROR:
 
 ## setup: a virtual environment with the pinned tools and schedlab itself; nothing when up to date
@@ -174,6 +174,10 @@ bench-traces: setup
 ## bench-whatif: loads recorded under one setting, predicted for another and run under that, for LOADS or all; as root, on a quiet machine
 bench-whatif: setup
 	$(BIN)/python bench/whatif.py $(LOADS)
+
+## bench-attention: a program in focus next to batch work, with attention levels, without, and with GameMode; as root, on a quiet machine
+bench-attention: setup
+	$(BIN)/python bench/attention.py --agent $(AGENT)
 
 ## bench-guests: from a boot to a table, and a table of four kernels and six quanta, in seconds and as ratios
 bench-guests: setup

@@ -27,6 +27,7 @@ VERBS = [
     "time",
     "diagnose",
     "record",
+    "attend",
 ]
 FAMILIES = [
     "schedulers",

@@ -21,12 +21,12 @@ from test_start import HEAVY, imported, imports
 
 from schedlab import direct
 from schedlab.cli import calling
-from schedlab.direct import diagnosed, options, recorded, timed, watched
+from schedlab.direct import attended, diagnosed, options, recorded, timed, watched
 from schedlab.system import escaped
 from schedlab.tables import width
 from schedlab.targets import agent
 
-VERBS = {"time": timed, "watch": watched, "diagnose": diagnosed, "record": recorded}
+VERBS = {"time": timed, "watch": watched, "diagnose": diagnosed, "record": recorded, "attend": attended}
 COMMANDS = {verb: calling.command(verb) for verb in VERBS}
 #: Of these no verb that starts at once may import any; the last ones are Python's own.
 SLOW = HEAVY | {"typer", "click", "pydantic", "rich", "schedlab.cli", "schedlab._core", "random", "concurrent.futures"}

@@ -15,6 +15,7 @@ from schedlab.cli import calling, verbs
 
 #: A recording of a kernel, as `perf script` prints it.
 KERNEL = ROOT / "examples" / "traces" / "player.txt"
+DESKTOP = ROOT / "examples" / "attention" / "desktop.toml"
 TRACE = ROOT / "tests" / "traces" / "skewed.csv"
 
 #: For each verb with --json the names of its documents, the words that print one, and what they need; or no words, and
@@ -65,6 +66,10 @@ PRINTED = {
     "time": [("time", ["time"], "agent"), ("time", ["time", "--repeat", "2"], "agent")],
     "diagnose": [("diagnose", ["diagnose", "--for", "200ms", "--every", "50ms"], "agent")],
     "record": [("record", [], "tests/test_record_kernel.py")],
+    "attend": [
+        ("attend", ["attend", "--layout", DESKTOP, "--dry-run"], "agent"),
+        ("attend", ["attend", "--layout", DESKTOP, "--for", "300ms", "--socket", "own/s"], "agent"),
+    ],
     "advise": [("advise", ["advise", "--for", "400ms", "--budget", "12"], "agent")],
     "guest list": [("guest-list", ["guest", "list", "--here"], "")],
     "guest fetch": [("guest-fetch", ["guest", "fetch"], "guest")],

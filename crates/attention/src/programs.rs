@@ -101,18 +101,17 @@ impl Programs {
         if self.rule_of(pid, process).is_some() || present.is_some_and(|it| self.all[&it].window == Some(pid)) {
             return present;
         }
-        if !self.may_touch(process, self.layout.attention.other_users) {
+        if !self.is_reachable(process) {
             return None;
         }
         let about = self.begin(process, None, present);
         self.all.get_mut(&about).expect("it was just begun").window = Some(pid);
-        let below = processes
-            .numbers()
-            .filter(|other| self.of(*other) == present && processes.line(*other).any(|up| up == pid));
-        let below: Vec<i32> = below.collect();
+        // What a rule names has a program of its own already.
+        let below = |other: &i32| self.of(*other) == present && processes.line(*other).any(|up| up == pid);
+        let below: Vec<i32> = processes.numbers().filter(below).collect();
         for other in below {
-            let touched = processes.get(other).is_some_and(|process| !self.is_left_alone(other, process));
-            if touched && (present.is_some() || self.rule_of(other, &processes.get(other)?.clone()).is_none()) {
+            let process = processes.get(other);
+            if process.is_some_and(|process| !self.is_left_alone(other, process) && self.is_reachable(process)) {
                 self.put(other, Some(about));
             }
         }
@@ -172,6 +171,11 @@ impl Programs {
 
     fn is_left_alone(&self, pid: i32, process: &Process) -> bool {
         process.is_kernel || pid == 1 || self.spared.contains(&pid)
+    }
+
+    /// Whether a process that no rule names may be touched.
+    fn is_reachable(&self, process: &Process) -> bool {
+        self.may_touch(process, self.layout.attention.other_users)
     }
 
     fn may_touch(&self, process: &Process, other_users: bool) -> bool {

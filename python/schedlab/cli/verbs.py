@@ -33,6 +33,8 @@ SUMMARIES = {
     "diagnose": "Watch this host and name the resource that is short, the evidence, and who uses it up.",
     "record": "Record what the kernel does, for other verbs, trace-cmd and KernelShark: switches, wakeups, interrupts, "
     "timers.",
+    "attend": "Keep attention levels: nice values, slices and groups of programs by where the focus is and what they "
+    "use.",
     "advise": "Find what this host is short of, try settings that could matter, and say which to set, or to leave it.",
     "memory": "Record the largest memory of each program, suggest limits with a chosen share of breaches, and prove "
     "them by replay. Every verb has --json.",

@@ -1,7 +1,8 @@
-"""The verbs that mostly wait for the agent (`time`, `watch`, `diagnose`, `record`) start without the others' libraries.
+"""The verbs that mostly wait for the agent start without the others' libraries: `time`, `watch`, `diagnose`, `record`,
+`attend`.
 
 options.py    their options, as far as they are beyond doubt
-timed.py, watched.py, diagnosed.py, recorded.py    what each does; `cli` calls the same functions
+timed.py, watched.py, diagnosed.py, recorded.py, attended.py    what each does; `cli` calls the same functions
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ _MODULES = {
     "watch": "schedlab.direct.watched",
     "diagnose": "schedlab.direct.diagnosed",
     "record": "schedlab.direct.recorded",
+    "attend": "schedlab.direct.attended",
 }
 #: Set while a shell completes a command.
 COMPLETING = "_SCHEDLAB_COMPLETE"

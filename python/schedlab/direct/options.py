@@ -77,6 +77,16 @@ OPTIONS: dict[str, dict[str, Option]] = {
         "--allow-loss": Option("allow_loss"),
         "--json": Option("json"),
     },
+    "attend": {
+        "--layout": Option("layout", _path),
+        "--for": Option("lasting", str),
+        "--every": Option("every", str),
+        "--pid-file": Option("pid_file", _path),
+        "--socket": Option("socket", _path),
+        "--dry-run": Option("dry_run"),
+        "--once": Option("dry_run"),
+        "--json": Option("json"),
+    },
 }
 #: The verbs that take a command after `--`, and whether it may be left out.
 COMMANDS = {"time": False, "watch": True, "record": True}
