@@ -232,8 +232,9 @@ def test_the_numbers_of_time_are_those_of_its_json(schedlab):
     words = ("--repeat", "2", "--", "true", "--versus", "sleep", "0.05")
     rows = list(csv.DictReader(io.StringIO(schedlab("time", "--csv", *words).stdout)))
     document = json.loads(schedlab("time", "--json", *words).stdout)
-    parts, counts = (document["commands"][0][key] for key in ("parts", "counts"))
-    assert len(rows) == 2 * (2 * len(parts["main"]) + len(rows_of_counts(rows))) + len(document["difference"])
+    parts, waits, counts = (document["commands"][0][key] for key in ("parts", "waits", "counts"))
+    whole = len(parts["main"]) + len(waits["main"])
+    assert len(rows) == 2 * (2 * whole + len(rows_of_counts(rows))) + len(document["difference"])
     assert set(counts) >= {"tasks", "peak_bytes"}
     asleep = [row for row in rows if (row["quantity"], row["tasks"]) == ("asleep", "first")]
     assert [row["command"] for row in asleep] == ["true", "sleep 0.05", "second less first"]
@@ -244,7 +245,9 @@ def test_the_numbers_of_time_are_those_of_its_json(schedlab):
         if (row["command"], row["tasks"], row["unit"]) == ("sleep 0.05", "first", "s")
     }
     elapsed = first.pop("elapsed")
+    slept = [first.pop(name) for name in list(first) if name.startswith("asleep, ")]
     assert 0.05 < elapsed == pytest.approx(sum(first.values()), abs=1e-6), first
+    assert sum(slept) == pytest.approx(first["asleep"], abs=1e-6)
 
 
 def rows_of_counts(rows):

@@ -143,7 +143,7 @@ def _print_plain(timings, csv: bool) -> None:
     from schedlab.observe.timing import difference
     from schedlab.tables import Cell, Column, Table, formats
 
-    found, parts = [], _parts(timings)
+    found, parts = [], _parts()
     for timing in timings:
         named = " ".join(timing.command)
         for whose, tasks in (("main", "first"), ("whole", "all")):
@@ -172,16 +172,23 @@ def _plain(number: float | None) -> str:
     return "" if number is None else f"{number:.6g}"
 
 
-def _parts(timings) -> dict[str, str]:
-    """The parts that are shown, by name, in words: of the waits while asleep those that were seen."""
+def _parts() -> dict[str, str]:
+    """All parts, by name, in words."""
     from schedlab.observe.timing import PARTS
+    from schedlab.observe.waits import WAITS
+
+    return {**PARTS, **{part: f"asleep, {words}" for part, words in WAITS.items()}}
+
+
+def _seen(timings) -> dict[str, str]:
+    """Those that are shown: of the waits while asleep the ones that were seen."""
     from schedlab.observe.waits import WAITS
 
     def seen(part: str) -> bool:
         found = (timing.interval(part, whose) for timing in timings for whose in ("main", "whole"))
         return any(it and it.mean for it in found)
 
-    return {**PARTS, **{part: f"asleep, {words}" for part, words in WAITS.items() if seen(part)}}
+    return {part: words for part, words in _parts().items() if part not in WAITS or seen(part)}
 
 
 def _show(timing) -> None:
@@ -189,7 +196,7 @@ def _show(timing) -> None:
 
     rows = []
     whole = timing.interval("elapsed_ns")
-    for part, words in _parts([timing]).items():
+    for part, words in _seen([timing]).items():
         own = timing.interval(part)
         share = f"{own.mean / whole.mean * 100:.1f} %" if own and whole and whole.mean else ""
         rows.append([words, _spell(own), share, _spell(timing.interval(part, "whole"))])
@@ -224,7 +231,7 @@ def _compare(first, second) -> None:
     from schedlab.tables.printed import print_table
 
     rows = []
-    for part, words in _parts([first, second]).items():
+    for part, words in _seen([first, second]).items():
         found = difference(first, second, part)
         values = [_spell(first.interval(part)), _spell(second.interval(part))]
         rows.append([words, *values, _spell(found and found.of)])
