@@ -1,7 +1,7 @@
 //! A profile in place: its files where the system reads them, its settings in force; and all of it taken back.
 //!
 //! ```text
-//! install    the manifest on disk; the settings, by the journal; the old values into the manifest; the files; done
+//! install    the settings, by the journal; the manifest with their old values on disk; the files; done
 //! uninstall  files that are still as they were put there; settings that still read as ours, latest first; folders; the manifest
 //! ```
 //! A crash in between leaves a manifest that says what may be there: uninstalling takes that back, and an install is refused until then.
@@ -95,7 +95,6 @@ pub fn install(root: &Root, journal: &Path, profile: &Profile, form: Form, folde
     };
     // It takes milliseconds, and half of it is worse than all of it.
     ignore(&[SIGINT, SIGHUP, SIGTERM]);
-    manifests.write(&manifest)?;
     let put = put(root, journal, &manifests, &mut manifest, folder);
     if put.is_err() && !take_files(root, &manifest.files, &manifest.folders, &mut Uninstalled::default()) {
         // What could not be removed stays known.
