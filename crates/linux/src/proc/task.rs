@@ -47,14 +47,16 @@ impl<'a> TaskStat<'a> {
 
 /// When a process started, in clock ticks since boot; none if there is no such process, or only a zombie is left of it.
 pub fn start_of(pid: i32) -> Option<u64> {
-    let text = std::fs::read(format!("/proc/{pid}/stat")).ok()?;
-    let stat = TaskStat::of(&text)?;
-    if matches!(stat.state()?, b'Z' | b'X') { None } else { stat.number(22) }
+    start_in(&format!("/proc/{pid}/stat"))
 }
 
 /// The same of a thread of a process.
 pub fn start_of_thread(process: i32, thread: i32) -> Option<u64> {
-    let text = std::fs::read(format!("/proc/{process}/task/{thread}/stat")).ok()?;
+    start_in(&format!("/proc/{process}/task/{thread}/stat"))
+}
+
+fn start_in(file: &str) -> Option<u64> {
+    let text = std::fs::read(file).ok()?;
     let stat = TaskStat::of(&text)?;
     if matches!(stat.state()?, b'Z' | b'X') { None } else { stat.number(22) }
 }
