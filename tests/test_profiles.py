@@ -136,6 +136,59 @@ def test_watch_names_the_change_and_who_wrote_it(schedlab, profile, journal, set
         writer.wait()
 
 
+def test_of_several_writers_the_last_is_named(schedlab, profile, journal, settings):
+    words = [COMMAND, "host", "watch", str(profile), "--every", "5s", "--json", *journal]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as watching:
+        watching.stdout.readline()
+        for _ in range(5):
+            time.sleep(0.2)
+            # The first one writes and lives on; what is read is the second one's.
+            first = subprocess.Popen(["/bin/sh", "-c", f"echo 61 > {SWAPPINESS}; sleep 2"])
+            second = subprocess.Popen(["/bin/sh", "-c", f"sleep 0.3; echo 62 > {SWAPPINESS}; sleep 2"])
+            values = {61: first.pid, 62: second.pid}
+            for _ in range(2):
+                line = json.loads(watching.stdout.readline())
+                assert line["by"]["pid"] == values[int(line["now"])], line
+                if line["now"] == "62":
+                    break
+            first.wait()
+            second.wait()
+            SWAPPINESS.write_text("60")
+            while json.loads(watching.stdout.readline())["now"] != "60":
+                pass
+        watching.send_signal(signal.SIGINT)
+        watching.wait(30)
+
+
+def test_a_writer_can_forge_no_line(schedlab, profile, journal, settings):
+    words = [COMMAND, "host", "watch", str(profile), "--for", "3s", *journal]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as watching:
+        time.sleep(1)
+        code = f"open('{CLUSTER}', 'w').write('1'); import time; time.sleep(2.5)"
+        name = "x\n08:00:00 swappiness: 1 -> 2, written by init (1)"
+        writer = subprocess.Popen([name, "-c", code], executable="/usr/bin/python3")
+        text, _ = watching.communicate(timeout=60)
+        writer.wait()
+    assert [line for line in text.splitlines() if line.startswith("08:00:00")] == []
+    assert "page_cluster" in text
+
+
+def test_profiles_are_taken_back_next_to_each_other(schedlab, tmp_path, journal, settings):
+    names = {
+        "one": f"swappiness={int(settings[0]) % 100 + 1}",
+        "two": "page_cluster=1",
+        "three": "dirty_writeback=5.01s",
+    }
+    for name, setting in names.items():
+        schedlab.ok("host", "save", f"{name}.toml", setting)
+        schedlab.ok("host", "install", f"{name}.toml", *journal)
+    processes = [schedlab.start("host", "uninstall", name, *journal) for name in names]
+    said = [process.communicate(timeout=60) for process in processes]
+    assert [process.returncode for process in processes] == [0, 0, 0], said
+    assert [file.read_text().strip() for file in (SWAPPINESS, CLUSTER)] == settings
+    assert not (tmp_path / "state").exists()
+
+
 def test_watch_that_sees_no_change_ends_with_0(schedlab, profile, journal):
     began = time.monotonic()
     text = schedlab.ok("host", "watch", str(profile), "--for", "300ms", *journal)

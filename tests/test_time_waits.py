@@ -134,6 +134,24 @@ def test_the_remote_end_is_named_with_what_went_over_it(server):
     assert "asleep, for the network" in shown.stdout
 
 
+def test_a_stopped_task_waits_for_something_else():
+    code = "import os, signal, subprocess, time; subprocess.Popen(['sh', '-c', f'sleep 1; kill -CONT {os.getpid()}']); "
+    code += "os.kill(os.getpid(), signal.SIGSTOP); time.sleep(0.5)"
+    found = timed(PYTHON, "-c", code)
+    seen = waited(found)
+    assert seen["timer_ns"] == pytest.approx(LONG, abs=off(found)), seen
+    assert seen["other_ns"] == pytest.approx(1, abs=off(found)), seen
+
+
+def test_connections_that_nobody_could_look_at_are_counted():
+    code = "import socket\nserver = socket.create_server(('127.0.0.1', 0))\nfor _ in range(200):\n"
+    code += "    with socket.create_connection(server.getsockname()): server.accept()[0].close()\n"
+    (run,) = timed(PYTHON, "-c", code)["runs"]
+    seen = sum(end["connections"] for end in run["waits"]["remotes"])
+    # Both ends of each are this command's.
+    assert run["waits"]["unseen_connections"] + seen >= 350
+
+
 def test_what_is_over_at_once_has_no_estimate():
     found = timed("true")
     assert all(found["waits"]["main"][wait] is None for wait in WAITS) or waited(found)
@@ -154,7 +172,8 @@ def test_shares_are_wilson_s(counts, wait):
     from scipy.stats import binomtest
 
     seen = sum(counts.values())
-    looks = {"seen": seen, **dict.fromkeys(WAITS, 0), **{name: 10 * count for name, count in counts.items()}}
+    looks = {"seen": seen, "squares": 100 * seen, **dict.fromkeys(WAITS, 0)}
+    looks |= {name: 10 * count for name, count in counts.items()}
     found = share(looks, wait)
     if not seen:
         assert found is None

@@ -92,11 +92,23 @@ enum Verb {
     Machine,
 }
 
+/// What the command line says. What is wrong with it is one line: users see it through schedlab, which has help of its own.
+fn arguments() -> Arguments {
+    use clap::error::ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
+    Arguments::try_parse().unwrap_or_else(|why| match why.kind() {
+        DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand => why.exit(),
+        _ => {
+            eprintln!("{}", shown(why.to_string().lines().next().unwrap_or_default()));
+            std::process::exit(2)
+        }
+    })
+}
+
 fn main() -> ExitCode {
     if std::process::id() == 1 {
         guest::live();
     }
-    let done = match Arguments::parse().verb {
+    let done = match arguments().verb {
         Verb::Run(it) => it.run(),
         Verb::Calibrate(it) => it.run(),
         Verb::Noise(it) => it.run(),

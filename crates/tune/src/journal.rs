@@ -105,11 +105,13 @@ impl Journal {
 
     /// Waits until no other process writes or undoes entries.
     pub fn lock(&self) -> Result<Lock, Fault> {
+        // Another process may leave the folder meanwhile, with this very file: then both are made anew.
         loop {
-            let lock = self.lock_once()?;
-            // Another process may have left the folder meanwhile, with this very file.
-            if lock.is_at(&self.folder.join("lock")) {
-                return Ok(lock);
+            match self.lock_once() {
+                Ok(lock) if lock.is_at(&self.folder.join("lock")) => return Ok(lock),
+                Err(Fault::File { why, .. }) if why.kind() == ErrorKind::NotFound => {}
+                Err(fault) => return Err(fault),
+                Ok(_) => {}
             }
             Journal::open(&self.folder)?;
         }
@@ -225,7 +227,12 @@ impl Journal {
 
     /// All entries, oldest first, and the files that are none.
     pub fn entries(&self) -> Result<(Vec<Entry>, Vec<String>), Fault> {
-        let found = fs::read_dir(&self.folder).map_err(|why| Fault::file(&self.folder, "read", why))?;
+        let found = match fs::read_dir(&self.folder) {
+            Ok(found) => found,
+            // Left meanwhile, because nothing was in it.
+            Err(why) if why.kind() == ErrorKind::NotFound => return Ok((Vec::new(), Vec::new())),
+            Err(why) => return Err(Fault::file(&self.folder, "read", why)),
+        };
         let (mut entries, mut unreadable) = (Vec::new(), Vec::new());
         for path in found.flatten().map(|e| e.path()).filter(|p| p.extension().is_some_and(|e| e == "json")) {
             match read_entry(&path) {

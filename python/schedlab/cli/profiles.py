@@ -264,8 +264,10 @@ def _altered(line: dict[str, Any], json: bool) -> None:
     when, by = time.strftime("%H:%M:%S", time.localtime(line["at"])), line["by"]
     who = "; who wrote it is not known"
     if by:
-        known = f"{by['comm']} ({by['pid']})" if by["comm"] else f"process {by['pid']}, which has ended"
-        who = f", written by {known}{': ' + by['command'] if by['command'] else ''}"
+        # A line stays one, whatever a process calls itself.
+        name, command = (" ".join((by[key] or "").split()) for key in ("comm", "command"))
+        known = f"{name} ({by['pid']})" if name else f"process {by['pid']}, which has ended"
+        who = f", written by {known}{': ' + command if command else ''}"
     again = " (as in the profile)" if line["standing"] == "same" else ""
     print(f"{when} {line['setting']}: {line['was'] or '–'} -> {line['now'] or '–'}{again}{who}", flush=True)
 

@@ -272,6 +272,9 @@ def _limits(timings) -> list[str]:
     lines += [f"not known: {line}" for line in dict.fromkeys(line for timing in timings for line in timing.unknown)]
     if any(_is_unexplained(run) for timing in timings for run in timing.runs):
         lines.append("not known: what it waited for while asleep: it was over before it could be looked at")
+    unseen = max((run["waits"]["unseen_connections"] for timing in timings for run in timing.runs), default=0)
+    if unseen:
+        lines.append(f"{unseen} connections of this host came and went unseen meanwhile: some may be this command's")
     foreign = max((timing.foreign_percent or 0.0 for timing in timings), default=0.0)
     if foreign > FOREIGN_PERCENT:
         lines.append(f"others used up to {foreign:.0f} % of the processors meanwhile: repeat on a quieter host")

@@ -1,8 +1,10 @@
 """What tasks waited for while they slept, estimated from the agent's looks at them; and the connections, by remote end.
 
-A look finds a task in a wait with the probability that it is in it. With k of n looks at sleeping tasks in a wait,
+A look finds a task in a wait with the probability that it is in it, and stands for the time t since the look before.
+Looks that stand for different times say as much as n equal ones (Kish, 1965). With k = share * n,
 
-    share  =  k / n,    low, high  =  (k + z²/2 ± z √(k (n - k) / n + z²/4)) / (n + z²)        (Wilson, 1927)
+    share  =  sum of t in the wait / sum of t asleep,    n  =  (sum of t)² / sum of t²
+    low, high  =  (k + z²/2 ± z √(k (n - k) / n + z²/4)) / (n + z²)        (Wilson, 1927)
 
 and a wait's time is its share of the time asleep, which is known. Looks at a wait that lasts longer than the time
 between them agree with each other, so the interval is wider than need be.
@@ -33,12 +35,12 @@ Z = 1.959964
 SUMS = ("connections", "waited_ns", "sent_bytes", "received_bytes", "retransmits", "segments")
 
 
-def share(looks: dict[str, int], wait: str) -> tuple[float, float, float] | None:
+def share(looks: dict[str, float], wait: str) -> tuple[float, float, float] | None:
     """The share of a wait in the time asleep, with its 95 % interval; None where no look found a task asleep."""
-    seen, total = looks["seen"], sum(looks[name] for name in WAITS)
-    if not seen or not total:
+    total = sum(looks[name] for name in WAITS)
+    if not total:
         return None
-    part = looks[wait] / total
+    part, seen = looks[wait] / total, total**2 / looks["squares"]
     middle, half = part * seen + Z**2 / 2, Z * sqrt(seen * part * (1 - part) + Z**2 / 4)
     return part, max(0.0, (middle - half) / (seen + Z**2)), min(1.0, (middle + half) / (seen + Z**2))
 

@@ -47,8 +47,12 @@ pub(super) struct Remotes {
     /// Cookies of connections that were there before the command, with what they had counted.
     before: HashMap<u64, Counts>,
     known: HashMap<u64, Known>,
+    /// Cookies of those that were seen, and are of other programs.
+    strangers: HashSet<u64>,
     /// By the inode of the socket.
     cookies: HashMap<u64, u64>,
+    /// Connections that ended and were never seen, and not there before.
+    unseen: u64,
     /// Time waited for sockets that are not known as connections yet, ns.
     waits: HashMap<u64, u64>,
 }
@@ -58,7 +62,15 @@ impl Remotes {
     pub(super) fn begin() -> Option<Remotes> {
         let mut diag = Diag::open().ok()?;
         let before = diag.all().into_iter().map(|one| (one.cookie, one.counts)).collect();
-        Some(Remotes { diag, before, known: HashMap::new(), cookies: HashMap::new(), waits: HashMap::new() })
+        Some(Remotes {
+            diag,
+            before,
+            known: HashMap::new(),
+            strangers: HashSet::new(),
+            cookies: HashMap::new(),
+            unseen: 0,
+            waits: HashMap::new(),
+        })
     }
 
     /// A task was seen asleep in a call on that socket.
@@ -81,6 +93,8 @@ impl Remotes {
                 let waited_ns = self.waits.remove(&connection.inode).unwrap_or(0);
                 let served = ports.contains(&connection.local.1);
                 self.known.insert(connection.cookie, Known { connection, before, served, waited_ns });
+            } else if self.strangers.len() < MOST_CONNECTIONS {
+                self.strangers.insert(connection.cookie);
             }
         }
         self.ended();
@@ -90,8 +104,16 @@ impl Remotes {
         for connection in self.diag.ended() {
             if let Some(known) = self.known.get_mut(&connection.cookie) {
                 known.connection.counts = connection.counts;
+            } else if !self.strangers.remove(&connection.cookie) && !self.before.contains_key(&connection.cookie) {
+                self.unseen += 1;
             }
         }
+    }
+
+    /// How many connections of this host came and went without being seen.
+    pub(super) fn unseen(&mut self) -> u64 {
+        self.ended();
+        self.unseen
     }
 
     /// The remote ends, those first that were waited for longest, then those with most bytes.

@@ -6,8 +6,8 @@
 //! time in a wait  =  sum over the looks that found it in it of the time since the look before
 //! ```
 //!
-//! Looks are some 10 ms apart, at moments that no period of the command can agree with, and farther apart where there are so many tasks that
-//! looking would take more than 1 % of a processor.
+//! Looks are 10 ms apart on average, at moments that no period of the command can agree with, and farther apart where there are so many tasks that
+//! looking would take more than 1 % of a processor. Connections are looked at less often, by a pace of their own: it leaves no gap in the other.
 
 use super::{
     cause::{Call, Cause, Wait},
@@ -25,18 +25,21 @@ use std::{
 
 /// The mean time between two looks where it costs little.
 const PERIOD: Duration = Duration::from_millis(10);
-/// A look may take that part of the time.
-const COST: u32 = 100;
-/// Connections are looked at with every tenth look.
-const CONNECTIONS_EVERY: u64 = 10;
+/// Looks at tasks may take one such part of the time.
+const PART: u32 = 100;
+/// The mean time between two looks at connections, and the part of the time that these may take.
+const CONNECTIONS_PERIOD: Duration = Duration::from_millis(50);
+const CONNECTIONS_PART: u32 = 200;
 /// Steps of this part of a period fall nowhere twice (the golden ratio).
 const STEP: f64 = 0.618_033_988_749_895;
 
 /// What some tasks waited for while they slept, ns.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Slept {
     /// How often a task was seen asleep.
     pub seen: u64,
+    /// The sum of the squares of the times that these looks stand for, ns².
+    pub squares: f64,
     /// A remote end, or data in flight.
     pub network_ns: u64,
     /// A lock.
@@ -54,6 +57,7 @@ pub struct Slept {
 impl Slept {
     fn add(&mut self, cause: Cause, ns: u64) {
         self.seen += 1;
+        self.squares += (ns as f64).powi(2);
         *match cause {
             Cause::Network => &mut self.network_ns,
             Cause::Lock => &mut self.lock_ns,
@@ -76,15 +80,43 @@ pub struct Waits {
     pub main: Slept,
     /// Those of all tasks.
     pub whole: Slept,
+    /// Connections of this host that have come and gone meanwhile without being seen: some may be the command's.
+    pub unseen_connections: u64,
     /// The connections, by remote end; none where the kernel does not report them.
     pub remotes: Option<Vec<Remote>>,
+}
+
+/// When the next of some looks is due: a period apart on average, or so far that they take no more than their part of the time.
+struct Pace {
+    period: Duration,
+    /// Looks may take one such part of the time.
+    part: u32,
+    phase: f64,
+    due: Instant,
+    looks: u32,
+    took: Duration,
+}
+
+impl Pace {
+    fn new(period: Duration, part: u32) -> Pace {
+        let (looks, took) = (0, Duration::ZERO);
+        Pace { period, part, phase: 0.5, due: Instant::now() + period / 2, looks, took }
+    }
+
+    /// A look has taken that much processor time.
+    fn looked(&mut self, took: Duration) {
+        (self.looks, self.took) = (self.looks + 1, self.took + took);
+        self.phase = (self.phase + STEP).fract();
+        // By the mean of all looks: a single one that took long makes no gap.
+        self.due = Instant::now() + self.period.max(self.took / self.looks * self.part).mul_f64(0.5 + self.phase);
+    }
 }
 
 /// Looks at the tasks below this process.
 pub struct Sampler {
     last: Instant,
-    next: Instant,
-    phase: f64,
+    tasks: Pace,
+    connections: Pace,
     seen: Waits,
     remotes: Option<Remotes>,
 }
@@ -92,30 +124,27 @@ pub struct Sampler {
 impl Sampler {
     /// Before the command begins.
     pub fn begin() -> Sampler {
-        let now = Instant::now();
-        Sampler { last: now, next: now + PERIOD / 2, phase: 0.5, seen: Waits::default(), remotes: Remotes::begin() }
+        let (tasks, connections) = (Pace::new(PERIOD, PART), Pace::new(CONNECTIONS_PERIOD, CONNECTIONS_PART));
+        let remotes = Remotes::begin();
+        Sampler { last: Instant::now(), tasks, connections, seen: Waits::default(), remotes }
     }
 
     /// How long it is until the next look.
     pub fn left(&self) -> Duration {
-        self.next.saturating_duration_since(Instant::now())
+        self.tasks.due.saturating_duration_since(Instant::now())
     }
 
     /// Looks, if it is time. `child` is the first task; `strangers` were there before it.
     pub fn look(&mut self, child: i32, strangers: &BTreeSet<i32>) {
-        let (began, spent) = (Instant::now(), clock::thread_time());
-        if began < self.next {
+        let began = Instant::now();
+        if began < self.tasks.due {
             return;
         }
+        let spent = clock::thread_time();
         let gap = (began - self.last).as_nanos() as u64;
         self.last = began;
         self.seen.looks += 1;
-        let with_connections = self.remotes.is_some() && self.seen.looks % CONNECTIONS_EVERY == 1;
-        let mut sockets = HashSet::new();
         tasks::each(strangers, |process, task| {
-            if with_connections && process == task {
-                sockets.extend(Table::of(process).sockets());
-            }
             let Some(wait) = wait_of(process, task) else { return };
             self.seen.whole.add(wait.cause, gap);
             if task == child {
@@ -125,20 +154,28 @@ impl Sampler {
                 remotes.waited(socket, gap);
             }
         });
-        if let Some(remotes) = self.remotes.as_mut().filter(|_| with_connections) {
-            remotes.look(&sockets);
+        self.tasks.looked(Duration::from_nanos(clock::thread_time() - spent));
+        if began >= self.connections.due {
+            self.look_at_connections(strangers);
         }
-        self.set_next(Duration::from_nanos(clock::thread_time() - spent));
+        self.seen.own_ns += clock::thread_time() - spent;
     }
 
-    fn set_next(&mut self, took: Duration) {
-        self.seen.own_ns += took.as_nanos() as u64;
-        self.phase = (self.phase + STEP).fract();
-        self.next = Instant::now() + PERIOD.max(took * COST).mul_f64(0.5 + self.phase);
+    fn look_at_connections(&mut self, strangers: &BTreeSet<i32>) {
+        let Some(remotes) = &mut self.remotes else { return };
+        let (spent, mut sockets) = (clock::thread_time(), HashSet::new());
+        tasks::each(strangers, |process, task| {
+            if process == task {
+                sockets.extend(Table::of(process).sockets());
+            }
+        });
+        remotes.look(&sockets);
+        self.connections.looked(Duration::from_nanos(clock::thread_time() - spent));
     }
 
     /// What was seen.
-    pub fn end(self) -> Waits {
+    pub fn end(mut self) -> Waits {
+        self.seen.unseen_connections = self.remotes.as_mut().map_or(0, Remotes::unseen);
         Waits { remotes: self.remotes.map(Remotes::report), ..self.seen }
     }
 }
@@ -153,12 +190,14 @@ pub fn asleep_on(process: i32) -> Vec<(u64, bool)> {
 fn wait_of(process: i32, task: i32) -> Option<Wait> {
     let folder = format!("/proc/{process}/task/{task}");
     let stat = fs::read(format!("{folder}/stat")).ok()?;
-    if TaskStat::of(&stat)?.state()? != b'S' {
-        return None;
+    // Woken since, stopped, or not ours to look at.
+    let unknown = Wait { cause: Cause::Other, socket: None, alone: false, sends: false };
+    match TaskStat::of(&stat)?.state()? {
+        b'S' => {}
+        b'T' | b't' => return Some(unknown),
+        _ => return None,
     }
     let text = fs::read_to_string(format!("{folder}/syscall")).unwrap_or_default();
-    // Woken since, or not ours to look at.
-    let unknown = Wait { cause: Cause::Other, socket: None, alone: false, sends: false };
     if text.starts_with("running") {
         return None;
     }

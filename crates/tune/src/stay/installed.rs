@@ -80,11 +80,8 @@ fn shown(manifest: &Manifest, files: Files, rounded: Vec<Mismatch>) -> Installed
 
 /// Puts a profile in place. On a fault nothing is left of it.
 pub fn install(root: &Root, journal: &Path, profile: &Profile, form: Form, folder: &Path) -> Result<Installed, Fault> {
-    let manifests = Manifests::of(journal);
-    let mut made = files(root, profile, form, folder)?;
-    refuse_others(&manifests, profile)?;
-    refuse_what_is_there(root, &made.files)?;
-    let mut manifest = Manifest {
+    let (manifests, made) = (Manifests::of(journal), files(root, profile, form, folder)?);
+    let manifest = Manifest {
         profile: profile.clone(),
         form,
         since: SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs(),
@@ -92,16 +89,32 @@ pub fn install(root: &Root, journal: &Path, profile: &Profile, form: Form, folde
         folders: missing_folders(root, &made.files),
         files: made.files.clone(),
         changes: Vec::new(),
+        journal: !journal.exists(),
     };
+    let _lock = manifests.lock()?;
+    carry_out(root, journal, &manifests, manifest, folder, made).inspect_err(|_| manifests.sweep(&profile.name))
+}
+
+/// Under the lock.
+fn carry_out(
+    root: &Root,
+    journal: &Path,
+    manifests: &Manifests,
+    mut manifest: Manifest,
+    folder: &Path,
+    mut made: Files,
+) -> Result<Installed, Fault> {
+    refuse_others(manifests, &manifest.profile)?;
+    refuse_what_is_there(root, &made.files)?;
     // It takes milliseconds, and half of it is worse than all of it.
     ignore(&[SIGINT, SIGHUP, SIGTERM]);
-    let put = put(root, journal, &manifests, &mut manifest, folder);
+    let put = put(root, journal, manifests, &mut manifest, folder);
     if put.is_err() && !take_files(root, &manifest.files, &manifest.folders, &mut Uninstalled::default()) {
         // What could not be removed stays known.
-        let _ = manifests.remove(&profile.name);
+        let _ = manifests.remove(&manifest.profile.name);
     }
     let rounded = put?;
-    if form == Form::Systemd {
+    if manifest.form == Form::Systemd {
         let commands = std::mem::take(&mut made.commands);
         made.notes.extend(reload(root, &commands));
         if !is_at_work(root) {
@@ -153,6 +166,8 @@ fn known(manifests: &Manifests, name: &str) -> Result<Manifest, Fault> {
 /// Takes a profile back. With `force`, also files that were changed since.
 pub fn uninstall(root: &Root, journal: &Path, name: &str, force: bool) -> Result<Uninstalled, Fault> {
     let manifests = Manifests::of(journal);
+    let there = manifests.is_there();
+    let _lock = if there { Some(manifests.lock()?) } else { None };
     let mut manifest = known(&manifests, name).inspect_err(|_| manifests.sweep(name))?;
     ignore(&[SIGINT, SIGHUP, SIGTERM]);
     let mut done = Uninstalled::default();
@@ -174,8 +189,21 @@ pub fn uninstall(root: &Root, journal: &Path, name: &str, force: bool) -> Result
     if manifest.form == Form::Systemd {
         done.notes = reload(root, &commands_for(&manifest.files, &done.removed));
     }
-    journal::leave(journal);
+    if manifest.journal && !left {
+        leave_journal(&manifests, journal)?;
+    }
     Ok(done)
+}
+
+/// The journal goes with the last profile, if the first one made it.
+fn leave_journal(manifests: &Manifests, journal: &Path) -> Result<(), Fault> {
+    match manifests.all()?.into_iter().next() {
+        Some(heir) => manifests.write(&Manifest { journal: true, ..heir }),
+        None => {
+            journal::leave(journal);
+            Ok(())
+        }
+    }
 }
 
 /// Two profiles that hold the same setting would each take back the other's.

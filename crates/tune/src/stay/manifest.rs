@@ -24,6 +24,9 @@ pub(super) struct Manifest {
     pub(super) files: Vec<SystemFile>,
     /// Folders that were not there before, outermost first.
     pub(super) folders: Vec<PathBuf>,
+    /// Whether the journal was not there before.
+    #[serde(default)]
+    pub(super) journal: bool,
     /// The kernel's values, with those before.
     pub(super) changes: Vec<Change>,
 }
@@ -37,6 +40,25 @@ impl Manifests {
     /// Next to the journal.
     pub(super) fn of(journal: &Path) -> Manifests {
         Manifests { folder: journal.parent().unwrap_or(Path::new("/")).join("profiles") }
+    }
+
+    /// Whether there may be any.
+    pub(super) fn is_there(&self) -> bool {
+        self.folder.is_dir()
+    }
+
+    /// Waits until no other process installs or uninstalls. The lock is the folder's, which goes with the last manifest: then it is made anew.
+    pub(super) fn lock(&self) -> Result<File, Fault> {
+        loop {
+            let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
+            made.map_err(|why| Fault::file(&self.folder, "make", why))?;
+            let Ok(folder) = File::open(&self.folder) else { continue };
+            folder.lock().map_err(|why| Fault::file(&self.folder, "lock", why))?;
+            let of = |about: fs::Metadata| (about.dev(), about.ino());
+            if folder.metadata().map(of).ok() == fs::metadata(&self.folder).map(of).ok() {
+                return Ok(folder);
+            }
+        }
     }
 
     fn path(&self, name: &str) -> PathBuf {
@@ -61,7 +83,13 @@ impl Manifests {
         let mut text = Vec::new();
         file.take(MOST_BYTES).read_to_end(&mut text).map_err(|why| Fault::file(&path, "read", why))?;
         let read = serde_json::from_slice(&text);
-        read.map(Some).map_err(|why| Fault::Wrong(format!("{}: is not a manifest of schedlab: {why}", path.display())))
+        read.map(Some).map_err(|why| Fault::Refused {
+            what: path.display().to_string(),
+            why: format!(
+                "is not a manifest of schedlab ({why}), so what the profile has put on this host is not known"
+            ),
+            advice: format!("look for files called *schedlab-{name}*, remove them by hand, then this file"),
+        })
     }
 
     /// All of them, by name.
@@ -79,8 +107,6 @@ impl Manifests {
 
     /// Puts it on disk, whole or not at all.
     pub(super) fn write(&self, manifest: &Manifest) -> Result<(), Fault> {
-        let made = DirBuilder::new().recursive(true).mode(0o700).create(&self.folder);
-        made.map_err(|why| Fault::file(&self.folder, "make", why))?;
         let (path, text) = (self.path(&manifest.profile.name), serde_json::to_vec_pretty(manifest));
         let text = text.map_err(|why| Fault::Wrong(why.to_string()))?;
         let temporary = path.with_extension("new");
@@ -98,19 +124,20 @@ impl Manifests {
         })
     }
 
-    /// Removes what a crash has left of one that was never written.
+    /// Removes what a crash has left of one that was never written, and folders in which nothing is left.
     pub(super) fn sweep(&self, name: &str) {
         if Profile::may_be_called(name) {
             let _ = fs::remove_file(self.path(name).with_extension("new"));
-            let _ = fs::remove_dir(&self.folder);
         }
+        let empty = fs::remove_dir(&self.folder).is_ok();
+        let _ = self.folder.parent().filter(|_| empty).map(fs::remove_dir);
     }
 
     /// Removes it, and the folder with the last one.
     pub(super) fn remove(&self, name: &str) -> Result<(), Fault> {
         let path = self.path(name);
         fs::remove_file(&path).map_err(|why| Fault::file(path, "remove", why))?;
-        let _ = fs::remove_dir(&self.folder);
+        self.sweep(name);
         Ok(())
     }
 }

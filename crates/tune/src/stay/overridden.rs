@@ -20,7 +20,7 @@ pub(super) fn notes(root: &Root, ours: &Path, settings: &[(String, String)]) -> 
     let mut notes = Vec::new();
     for file in later(root, ours) {
         for (key, value) in lines(&text(root, &file)) {
-            if let Some((ours, _)) = settings.iter().find(|(k, v)| slashed(k) == key && *v != value) {
+            if let Some((ours, _)) = settings.iter().find(|(k, v)| fits(&key, &slashed(k)) && *v != value) {
                 notes.push(format!("{ours}: {} is read later and sets it to {value}", file.display()));
             }
         }
@@ -82,10 +82,31 @@ fn slashed(key: &str) -> String {
     }
 }
 
+/// Whether a key is meant by a pattern, in which `*` is anything but a slash.
+fn fits(pattern: &str, key: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == key,
+        Some((head, tail)) => key.strip_prefix(head).is_some_and(|rest| {
+            let ends = rest.char_indices().map(|(at, _)| at).chain([rest.len()]);
+            ends.take_while(|at| !rest[..*at].contains('/')).any(|at| fits(tail, &rest[at..]))
+        }),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::fs;
+
+    #[test]
+    fn a_pattern_means_keys_of_one_folder() {
+        assert!(
+            fits("vm/swap*", "vm/swappiness")
+                && fits("*/swappiness", "vm/swappiness")
+                && fits("vm/*p*s", "vm/swappiness")
+        );
+        assert!(!fits("vm/*x", "vm/swappiness") && !fits("*", "vm/swappiness") && !fits("vm/swap", "vm/swappiness"));
+    }
 
     #[test]
     fn a_later_file_with_another_value_is_named() {

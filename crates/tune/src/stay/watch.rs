@@ -1,7 +1,8 @@
 //! Watches the settings of a profile: what changes, from what to what, and who wrote it.
 //!
 //! The values are read again every period, which notices whatever changed them. As root the kernel also says at once which process
-//! has written into a file of /proc or /sys ([`Writes`]): its name is read then, before it ends.
+//! has written into a file of /proc or /sys ([`Writes`]): its name is read then, before it ends. Of several writes that come at once the last one
+//! counts; a value that is again what it was is no change.
 
 use super::{
     departures::{Departure, departure, wanted},
@@ -10,6 +11,7 @@ use super::{
 use crate::{place::DEBUGFS, steps::Wanted};
 use schedlab_linux::{Fault, Root, proc::task, writes::Writes};
 use serde::Serialize;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -78,10 +80,16 @@ impl Watch {
         let (end, mut altered) = (Instant::now() + period, Vec::new());
         while let Some(writes) = &self.writes {
             let left = end.saturating_duration_since(Instant::now());
-            // Our own descriptors of what was written are closed before the next look.
-            for write in writes.wait(left) {
-                let at = self.real.iter().position(|path| *path == write.path);
-                altered.extend(at.and_then(|index| self.look(index, Some(write.pid))));
+            let mut last = BTreeMap::new();
+            // What is read then is what the last of them has written.
+            let mut found = writes.wait(left);
+            while !found.is_empty() {
+                last.extend(found.into_iter().map(|write| (write.path, write.pid)));
+                found = writes.wait(Duration::ZERO);
+            }
+            for (path, pid) in last {
+                let at = self.real.iter().position(|real| *real == path);
+                altered.extend(at.and_then(|index| self.look(index, Some(pid))));
             }
             if !altered.is_empty() {
                 return altered;
