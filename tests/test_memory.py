@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from peaks import MIB, SECOND, database, ended, until
 
 from schedlab.errors import UsageError
-from schedlab.memory import classes, history, store
+from schedlab.memory import advice, classes, history, store
 from schedlab.memory.classes import named, rules
 from schedlab.memory.recorder import Recorder
 
@@ -229,6 +229,37 @@ def test_a_drop_in_is_text_for_systemd_and_for_one_program(schedlab, recorded):
     for words in (["--unit", "build"], ["cgroup", "--unit", "build"], ["cc1", "--unit", "a\nb"]):
         refused = schedlab("memory", "suggest", *words)
         assert (refused.returncode, refused.stdout) == (2, "")
+
+
+@pytest.mark.parametrize(
+    ("unit", "name", "section"),
+    [
+        ("foo.slice", "foo.slice", "Slice"),
+        ("foo.service", "foo.service", "Service"),
+        ("my.app", "my.app.service", "Service"),
+        ("a@1", "a@1.service", "Service"),
+        ("-.slice", "-.slice", "Slice"),
+        ("a" * 245, "a" * 245 + ".service", "Service"),
+    ],
+)
+def test_the_section_of_a_drop_in_follows_the_type_of_the_unit(unit, name, section):
+    group = history.Group("a", "", 1, runs=[history.Run(1, 1, MIB, SECOND, False)])
+    lines = advice.drop_in(unit, advice.of(group, 1e-3)).splitlines()
+    assert lines[0] == f"# /etc/systemd/system/{name}.d/memory.conf"
+    assert [line for line in lines if line.startswith("[")] == [f"[{section}]"]
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        *("a/b", "../a", "..", "a..b", "", ".service", "@.service", "a\nb", "a b", "ä", "a.scope", "a.socket"),
+        *("a" * 246, "a--b.slice", "-a.slice", "a@1.slice"),
+    ],
+)
+def test_what_is_no_unit_with_a_limit_is_refused_in_one_line(schedlab, recorded, unit):
+    refused = schedlab("memory", "suggest", "cc1", f"--unit={unit}")
+    assert (refused.returncode, refused.stdout, len(refused.stderr.splitlines())) == (2, "", 1)
+    assert refused.stderr.startswith("error: --unit")
 
 
 def test_the_limit_of_a_unit_follows_from_its_control_group(schedlab, tmp_path):

@@ -108,6 +108,7 @@ def suggest(
     form = chosen(json, csv, markdown)
     limits.refuse_wrong_safety(safety)
     if unit is not None:
+        advice.unit_name(unit)
         by = "class" if program == GROUP else "program"
     path, history = _loaded(db, program, by)
     groups = history.groups if unit is None else [advice.of_unit(history, program, unit)]

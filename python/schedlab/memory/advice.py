@@ -9,6 +9,16 @@ from schedlab.memory.limits import Limit, suggest
 
 #: A run may be slowed down (memory.high) this many times as often as it may be ended (memory.max).
 SLOWED = 10
+#: Types of units whose files set a limit of memory: the section, and names without the suffix. A slice's names the
+#: slices around it, separated by dashes; `-` is the outermost.
+UNITS = {
+    "service": ("Service", r"[A-Za-z0-9:_.\\-][A-Za-z0-9:_.@\\-]*"),
+    "slice": ("Slice", r"-|[A-Za-z0-9:_.\\]+(-[A-Za-z0-9:_.\\]+)*"),
+}
+#: The other types (systemd.unit(5)).
+OTHERS = ("automount", "device", "mount", "path", "scope", "socket", "swap", "target", "timer")
+#: Signs of a unit's name: a file's name has 255, and that of its folder of drop-ins ends with `.d`.
+LONGEST_UNIT = 253
 
 
 class Advice(NamedTuple):
@@ -47,10 +57,18 @@ def in_words(advice: Advice) -> list[str]:
 
 
 def unit_name(unit: str) -> str:
-    """The whole name of a unit of systemd. Raises UsageError for what is none."""
-    if not re.fullmatch(r"[A-Za-z0-9:_.@\\-]{1,255}", unit):
-        raise UsageError(f"--unit {unit}: is no name of a unit; it has letters, digits and : _ . @ \\ - alone")
-    return unit if "." in unit else f"{unit}.service"
+    """The whole name of a service or slice of systemd. Raises UsageError for what is none."""
+    kind = unit.rpartition(".")[2] if "." in unit else ""
+    if kind in OTHERS:
+        raise UsageError(f"--unit {unit!r}: limits are set in files of services and slices, not of a {kind}")
+    name = unit if kind in UNITS else f"{unit}.service"
+    beginning, _, kind = name.rpartition(".")
+    if not re.fullmatch(UNITS[kind][1], beginning) or ".." in name:
+        signs = "letters, digits and : _ . @ \\ - alone, no two dots in a row, and between a slice's dashes are names"
+        raise UsageError(f"--unit {unit!r}: is no name of a unit; it has {signs}")
+    if len(name) > LONGEST_UNIT:
+        raise UsageError(f"--unit: a name of a unit has at most {LONGEST_UNIT} signs, and this one {len(name)}")
+    return name
 
 
 def of_unit(history: History, asked: str | None, unit: str) -> Group:
@@ -67,9 +85,10 @@ def of_unit(history: History, asked: str | None, unit: str) -> Group:
 def drop_in(unit: str, advice: Advice) -> str:
     """The text of a drop-in for a unit of systemd, with its place."""
     name = unit_name(unit)
+    section = UNITS[name.rpartition(".")[2]][0]
     share = f"{advice.limit.expected * 1000:.3g} of 1,000 runs expected beyond, from {advice.limit.n} runs"
     return (
         f"# /etc/systemd/system/{name}.d/memory.conf\n"
         f"# schedlab memory suggest: {share} ({advice.limit.how})\n"
-        f"[Service]\nMemoryAccounting=yes\nMemoryHigh={advice.high}\nMemoryMax={advice.limit.bytes}\n"
+        f"[{section}]\nMemoryAccounting=yes\nMemoryHigh={advice.high}\nMemoryMax={advice.limit.bytes}\n"
     )
