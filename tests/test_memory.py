@@ -159,6 +159,12 @@ def test_programs_classes_and_versions_beyond_the_bounds_are_counted_together(tm
     assert max(version for group in found for version in group.versions) == 2
 
 
+def test_an_exact_name_comes_before_a_pattern(tmp_path):
+    path = database(tmp_path / "a.db", [ended(MIB, path=f"/bin/{name}") for name in ("x[1]", "x1", "a*", "ab")])
+    for asked, programs in {"x[1]": ["x[1]"], "x[12]": ["x1"], "a*": ["a*"], "x*": ["x1", "x[1]"]}.items():
+        assert [group.program for group in history.load(path, asked).groups] == programs
+
+
 def test_a_recorder_goes_on_where_the_one_before_ended(tmp_path):
     path = tmp_path / "a.db"
     for version in (1, 2, 1):
@@ -275,11 +281,15 @@ def test_the_limit_of_a_unit_follows_from_its_control_group(schedlab, tmp_path):
     ("words", "said"),
     [
         (["show", "gti"], "did you mean 'git'?"),
+        (["show", ""], "without it, all programs"),
         (["show", "--by", "user"], "class and program"),
         (["suggest", "--safety", "0.9"], "--safety 0.9"),
         (["suggest", "--safety", "nan"], "--safety nan"),
         (["replay", "--declared", "much"], "--declared much"),
         (["replay", "--declared", "cc1=-1M"], "no size"),
+        (["replay", "--declared", "ccl=5M"], "no program of that name is recorded; did you mean 'cc1'?"),
+        (["replay", "--declared", "5M", "--declared", "nosuch=5M"], "no program of that name is recorded"),
+        (["replay", "git", "--declared", "cc1=5M"], "no program of that name is among those asked for"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(schedlab, recorded, words, said):

@@ -163,12 +163,14 @@ def replay(
     from schedlab.errors import UsageError
     from schedlab.memory import limits, shown
     from schedlab.memory.history import processes
-    from schedlab.memory.replay import replay, sizes
+    from schedlab.memory.replay import refuse_unknown, replay, sizes
 
     form = chosen(json, csv, markdown)
     limits.refuse_wrong_safety(safety)
     path, history = _loaded(db, program, by)
-    found = replay(processes(history, program), safety, sizes(declared or []))
+    groups, given = processes(history, program), sizes(declared or [])
+    refuse_unknown(given, groups, "among those asked for" if program else "recorded")
+    found = replay(groups, safety, given)
     if not all(one.runs for one in found.outcomes.values()):
         raise UsageError(f"{path}: no run has one before it; there is nothing to replay")
     if form is Form.JSON:

@@ -133,12 +133,19 @@ class History:
 
 
 def load(path: Path, program: str | None = None, by: str = "class") -> History:
-    """The history of all programs, or of those whose name is, or fits, `program`. UsageError if there is none."""
+    """The history of all programs, of the one of that name, or else of those that fit it. UsageError if none does."""
+    if program == "":
+        raise UsageError("PROGRAM: is empty; without it, all programs are meant")
     if by not in BY:
         raise UsageError(f"--by {by}: there are {' and '.join(BY)}")
     with store.read(path) as connection, closing(connection.cursor()) as cursor:
         names = {int(one): str(name) for one, name in cursor.execute("SELECT id, name FROM program")}
-        wanted = {one: name for one, name in names.items() if program is None or fnmatchcase(name, program)}
+        exact = program in names.values()
+        wanted = {
+            one: name
+            for one, name in names.items()
+            if program is None or (name == program if exact else fnmatchcase(name, program))
+        }
         if not wanted:
             hint = nearest(program, names.values()) if program else "schedlab memory record records some"
             raise UsageError(f"{path}: no runs of {program!r}; {hint}" if program else f"{path}: has no runs; {hint}")

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from schedlab import units
-from schedlab.errors import UsageError
+from schedlab.errors import UsageError, nearest
 from schedlab.memory.history import Group, Run, runs_in_order
 from schedlab.memory.limits import declared, suggest
 from schedlab.stats import Interval
@@ -108,6 +108,14 @@ def sizes(texts: Sequence[str]) -> dict[str, int]:
             raise UsageError(f"--declared {text}: {given!r} is no size; expected as 512M or 1.5GiB")
         found[program] = size
     return found
+
+
+def refuse_unknown(sizes: Mapping[str, int], groups: Sequence[Group], where: str) -> None:
+    """Refuse sizes of programs that have no runs; `where` says where these were looked for."""
+    known = {group.program for group in groups}
+    for name in sizes:
+        if name and name not in known:
+            raise UsageError(f"--declared {name}: no program of that name is {where}; {nearest(name, known)}")
 
 
 class _Class:
