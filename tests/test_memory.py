@@ -1,5 +1,6 @@
 """Peaks of memory: which runs are counted together, what is stored and kept, and files that are no database."""
 
+import re
 import sqlite3
 
 import pytest
@@ -266,6 +267,58 @@ def test_what_is_no_unit_with_a_limit_is_refused_in_one_line(schedlab, recorded,
     refused = schedlab("memory", "suggest", "cc1", f"--unit={unit}")
     assert (refused.returncode, refused.stdout, len(refused.stderr.splitlines())) == (2, "", 1)
     assert refused.stderr.startswith("error: --unit")
+
+
+def test_without_memory_there_is_no_limit(schedlab, tmp_path):
+    path = tmp_path / "a.db"
+    database(path, [ended(0, time_ns=n * SECOND) for n in range(40)])
+    for words in ([], ["--unit", "a"], ["--json"]):
+        refused = schedlab("memory", "suggest", "git", "--db", path, *words)
+        assert (refused.returncode, refused.stdout) == (2, "")
+        assert "no memory recorded: git" in refused.stderr
+    database(path, [ended(MIB, path="/bin/cc1", arguments=("cc1",))])
+    assert "no memory recorded: git status" in schedlab.ok("memory", "suggest", "--db", path)
+    found = schedlab.json("memory", "suggest", "--db", path)
+    assert [one["program"] for one in found["limits"]] == ["cc1"]
+    assert [(one["program"], one["runs"]) for one in found["without_memory"]] == [("git", 40)]
+
+
+@pytest.mark.parametrize(("peak", "elapsed"), [(0, SECOND), (MIB, 0), (0, 0)])
+def test_a_replay_of_nothing_used_compares_nothing(schedlab, tmp_path, peak, elapsed):
+    path = database(tmp_path / "a.db", [ended(peak, time_ns=n, elapsed_ns=elapsed) for n in range(40)])
+    for form in ([], ["--csv"], ["--markdown"], ["--declared", "5M"]):
+        schedlab.ok("memory", "replay", "--db", path, *form)
+    for one in schedlab.json("memory", "replay", "--db", path)["rules"]:
+        assert (one["broken"], one["used_byte_seconds"]) == (0, 0)
+        assert elapsed or one["saved_of_largest"]["value"] is None
+    assert "no memory recorded over any time" in schedlab.ok("memory", "replay", "--db", path)
+
+
+def test_the_newest_known_version_is_used_and_unknown_ones_are_counted(schedlab, tmp_path):
+    lines = [ended(MIB * (9 - version), time_ns=n, version=version) for n, version in enumerate([1] * 9 + [2] * 7)]
+    unknown = [ended(100 * MIB, time_ns=100 + n, file=None) for n in range(3)]
+    path = database(tmp_path / "a.db", lines + unknown)
+    words = ("memory", "suggest", "git", "--newest", "--db", path)
+    [one] = schedlab.json(*words)["limits"]
+    assert (one["runs"], one["memory_max_bytes"], one["unknown_version_runs"]) == (7, 14 * MIB, 3)
+    assert "3 runs of unknown version left out" in schedlab.ok(*words)
+    assert "# 3 runs of unknown version left out\n" in schedlab.ok(*words, "--unit", "a")
+    database(tmp_path / "b.db", unknown)
+    done = schedlab.ok(*words[:-1], tmp_path / "b.db")
+    assert "no version is known of 1 of 1" in done
+    assert "left out" not in done
+
+
+def test_shares_of_one_table_have_the_same_number_of_digits(schedlab, tmp_path):
+    lines = [ended(MIB * (40 + n % 7), time_ns=n) for n in range(60)]
+    lines += [ended(MIB, path="/bin/cc1", arguments=("cc1",))]
+    path = database(tmp_path / "a.db", lines)
+    for safety, digits in (("1e-3", 2), ("1e-5", 4), ("0.5", 0)):
+        table = schedlab.ok("memory", "suggest", "--safety", safety, "--db", path)
+        cells = re.findall(r"(\S+) \[(\S+), (\S+)\]", table)
+        assert len(cells) == 2
+        assert {len(number.partition(".")[2]) for cell in cells for number in cell} == {digits}
+        assert "e" not in "".join(number for cell in cells for number in cell)
 
 
 def test_the_limit_of_a_unit_follows_from_its_control_group(schedlab, tmp_path):

@@ -10,7 +10,7 @@ from peaks import MIB, SECOND
 
 from schedlab.memory import advice, drift, replay
 from schedlab.memory.history import GROUP, Group, Run, rank
-from schedlab.memory.limits import EXTRAPOLATED, GRAIN, MARGIN, OBSERVED, suggest
+from schedlab.memory.limits import EXTRAPOLATED, GRAIN, LARGEST, MARGIN, OBSERVED, suggest
 
 #: Histories of which the share of breaches is compared with the safety.
 HISTORIES = 400
@@ -110,6 +110,11 @@ def test_the_rank_of_an_observed_limit_is_the_one_of_the_formula():
 
 def test_quantiles_are_the_least_value_that_the_share_does_not_exceed():
     assert [rank(100, share) for share in (0.0, 0.5, 0.99, 1.0)] == [1, 50, 99, 100]
+
+
+@given(st.lists(st.sampled_from([0, 1, MIB]), min_size=1, max_size=60), st.sampled_from([0.5, 0.1, 1e-3]))
+def test_a_limit_of_peaks_of_nothing_is_at_least_what_the_kernel_may_not_have_counted(peaks, safety):
+    assert GRAIN <= suggest(sorted(peaks), safety).bytes <= LARGEST
 
 
 # Histories.

@@ -91,7 +91,7 @@ def suggest(
         str | None,
         typer.Option("--unit", help="Print a drop-in for this unit of systemd; for one program, or its own cgroup."),
     ] = None,
-    newest: Annotated[bool, typer.Option("--newest", help="Use runs of the newest version alone.")] = False,
+    newest: Annotated[bool, typer.Option("--newest", help="Use runs of the newest known version alone.")] = False,
     db: Db = None,
     json: Json = False,
     csv: Csv = False,
@@ -102,6 +102,7 @@ def suggest(
     With too few runs for that share, the tail is extrapolated, and said to be. Where versions differ, use --newest.
     """
     from schedlab.cli.output import print_json, print_result
+    from schedlab.errors import UsageError
     from schedlab.memory import advice, limits, shown
     from schedlab.memory.history import GROUP
 
@@ -112,14 +113,18 @@ def suggest(
         by = "class" if program == GROUP else "program"
     path, history = _loaded(db, program, by)
     groups = history.groups if unit is None else [advice.of_unit(history, program, unit)]
-    found = [advice.of(group, safety, newest) for group in groups]
+    each = [(group, advice.of(group, safety, newest)) for group in groups]
+    found, without = [one for _, one in each if one], [group for group, one in each if not one]
+    if not found:
+        raise UsageError(f"{path}: {advice.without_memory(without)}")
     text = advice.drop_in(unit, found[0]) if unit is not None else None
     if form is Form.JSON:
-        print_json({"database": str(path), "by": by} | shown.limits_document(found, safety, text))
+        print_json({"database": str(path), "by": by} | shown.limits_document(found, without, safety, text))
     elif text and form is Form.TEXT:
         print(text, end="")
     else:
-        print_result(form, shown.limits(found, by), shown.limit_notes(found, safety) + history.notes, first=True)
+        notes = shown.limit_notes(found, without, safety, newest) + history.notes
+        print_result(form, shown.limits(found, by, safety), notes, first=True)
 
 
 @app.command("drift", epilog="Example: schedlab memory drift cc1 --by program")

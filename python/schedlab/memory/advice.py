@@ -1,6 +1,7 @@
 """A limit in the forms in which it is set: a control group's files, a service of systemd, and why not ulimit."""
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from schedlab.errors import UsageError
@@ -9,6 +10,8 @@ from schedlab.memory.limits import Limit, suggest
 
 #: A run may be slowed down (memory.high) this many times as often as it may be ended (memory.max).
 SLOWED = 10
+#: Programs and classes without memory that are named.
+MOST_NAMED = 5
 #: Types of units whose files set a limit of memory: the section, and names without the suffix. A slice's names the
 #: slices around it, separated by dashes; `-` is the outermost.
 UNITS = {
@@ -27,16 +30,31 @@ class Advice(NamedTuple):
     group: Group
     limit: Limit
     high: int
+    #: With the newest version alone: runs of unknown version, which were left out.
+    unknown: int = 0
 
 
-def of(group: Group, safety: float, newest: bool = False) -> Advice:
-    """The advice from its kept runs, or from those of its newest version."""
-    peaks = group.kept
-    if newest:
-        last = group.runs[-1].version
+def of(group: Group, safety: float, newest: bool = False) -> Advice | None:
+    """The advice from its kept runs, or from those of its newest known version; None if they recorded no memory."""
+    peaks, unknown = group.kept, 0
+    if newest and (last := max(run.version for run in group.runs)):
         peaks = sorted(run.peak for run in group.runs if run.version == last)
+        unknown = sum(not run.version for run in group.runs)
+    if not peaks[-1]:
+        return None
     limit = suggest(peaks, safety)
-    return Advice(group, limit, min(suggest(peaks, min(SLOWED * safety, 0.5)).bytes, limit.bytes))
+    return Advice(group, limit, min(suggest(peaks, min(SLOWED * safety, 0.5)).bytes, limit.bytes), unknown)
+
+
+def without_memory(groups: Sequence[Group]) -> str:
+    """That no memory was recorded of these, in words."""
+    more = f" and {len(groups) - MOST_NAMED:,} more" if len(groups) > MOST_NAMED else ""
+    return f"no memory recorded: {', '.join(group.name for group in groups[:MOST_NAMED])}{more}"
+
+
+def left_out(unknown: int) -> str:
+    """That runs of unknown version were left out, in words."""
+    return f"{unknown:,} {'run' if unknown == 1 else 'runs'} of unknown version left out"
 
 
 def in_words(advice: Advice) -> list[str]:
@@ -87,8 +105,9 @@ def drop_in(unit: str, advice: Advice) -> str:
     name = unit_name(unit)
     section = UNITS[name.rpartition(".")[2]][0]
     share = f"{advice.limit.expected * 1000:.3g} of 1,000 runs expected beyond, from {advice.limit.n} runs"
+    unknown = f"# {left_out(advice.unknown)}\n" if advice.unknown else ""
     return (
         f"# /etc/systemd/system/{name}.d/memory.conf\n"
-        f"# schedlab memory suggest: {share} ({advice.limit.how})\n"
+        f"# schedlab memory suggest: {share} ({advice.limit.how})\n{unknown}"
         f"[{section}]\nMemoryAccounting=yes\nMemoryHigh={advice.high}\nMemoryMax={advice.limit.bytes}\n"
     )

@@ -14,7 +14,7 @@ be drawn alike, in any order (exchangeable).
     margin         with fewer than `FEWEST` runs: twice the largest peak, and no safety is claimed beyond 1 / (n + 1).
 
 The kernel counts resident pages of each processor apart and sums up now and then (`GRAIN`), so every limit is rounded
-up by that, and no tail is taken to be narrower.
+up by that, a peak of 0 too, and no tail is taken to be narrower.
 """
 
 import math
@@ -73,7 +73,7 @@ def declared(size: int) -> int:
 
 
 def _rounded(size: float) -> int:
-    return min(math.ceil(size / GRAIN), LARGEST // GRAIN) * GRAIN
+    return min(max(math.ceil(size / GRAIN), 1), LARGEST // GRAIN) * GRAIN
 
 
 def _of_order(n: int, over: int) -> tuple[float, float]:
@@ -91,7 +91,7 @@ def _extrapolated(peaks: Sequence[int], safety: float) -> tuple[float, float, fl
     k = min(max(n // TAIL_SHARE, LEAST_TAIL), MOST_TAIL, n - 1)
     threshold = max(peaks[n - 1 - k], 1)
     narrowest = k * math.log1p(GRAIN / threshold)
-    total = max(sum(math.log(peak / threshold) for peak in peaks[n - k :]), narrowest)
+    total = max(sum(math.log(max(peak, threshold) / threshold) for peak in peaks[n - k :]), narrowest)
     beyond = (k + 1) / (n + 1)
     y = total * ((safety / beyond) ** (-1 / k) - 1)
     size = threshold * math.exp(min(y, math.log(LARGEST / threshold)))

@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 from datetime import UTC, datetime
-from math import isnan
+from math import floor, isnan, log10
 from typing import Any
 
-from schedlab.memory.advice import Advice, in_words
+from schedlab.memory.advice import Advice, in_words, left_out, without_memory
 from schedlab.memory.drift import Drift
 from schedlab.memory.history import Group, History
 from schedlab.memory.limits import EXTRAPOLATED, MARGIN, Limit
@@ -86,8 +86,9 @@ def _identity(group: Group) -> dict[str, Any]:
     return {"program": group.program, "class": group.text or None}
 
 
-def limits(found: Sequence[Advice], by: str) -> Table:
-    """A limit for each program or class."""
+def limits(found: Sequence[Advice], by: str, safety: float) -> Table:
+    """A limit for each program or class. Shares have the digits in which the safety has three."""
+    digits = max(2 - floor(log10(safety * 1000)), 0)
     columns = [*_names(by), Column("runs", numeric=True), Column("max", "MiB", numeric=True)]
     columns += [Column(name, "MiB", numeric=True) for name in ("memory.high", "memory.max")]
     beyond = ("beyond", "beyond low", "beyond high")
@@ -96,9 +97,17 @@ def limits(found: Sequence[Advice], by: str) -> Table:
     for advice in found:
         limit, group = advice.limit, advice.group
         bounds = (limit.expected * 1000, limit.low * 1000, limit.high * 1000)
-        text = f"{bounds[0]:.3g} [{bounds[1]:.2g}, {bounds[2]:.2g}]"
+        expected, low, high = (f"{value:.{digits}f}" for value in bounds)
         sizes = [_mib(group.kept[-1]), _mib(advice.high), _mib(limit.bytes)]
-        rows.append([*_named(group, by), Cell(f"{limit.n:,}", (limit.n,)), *sizes, Cell(text, bounds), _how(limit)])
+        rows.append(
+            [
+                *_named(group, by),
+                Cell(f"{limit.n:,}", (limit.n,)),
+                *sizes,
+                Cell(f"{expected} [{low}, {high}]", bounds),
+                _how(limit),
+            ]
+        )
     return Table.of_texts(columns, rows)
 
 
@@ -106,8 +115,8 @@ def _how(limit: Limit) -> str:
     return HOW.get(limit.how, "")
 
 
-def limit_notes(found: Sequence[Advice], safety: float) -> list[str]:
-    """What the words in the table of limits mean, and how to set a single one."""
+def limit_notes(found: Sequence[Advice], without: Sequence[Group], safety: float, newest: bool) -> list[str]:
+    """What the words in the table of limits mean, what is not in it, and how to set a single one."""
     kinds = {advice.limit.how for advice in found}
     notes = [
         f"memory.max: at most {safety:g} of the runs are expected beyond it; brackets: 95 % interval of that share; "
@@ -120,10 +129,18 @@ def limit_notes(found: Sequence[Advice], safety: float) -> list[str]:
         )
     if MARGIN in kinds:
         notes.append("too few runs: twice the largest peak, and that share is not claimed")
+    if unknown := sum(one.unknown for one in found):
+        notes.append(f"newest versions: {left_out(unknown)}")
+    if newest and (same := sum(not any(run.version for run in one.group.runs) for one in found)):
+        notes.append(f"no version is known of {same:,} of {len(found):,}: all of their runs are used")
+    if without:
+        notes.append(without_memory(without))
     return notes + (in_words(found[0]) if len(found) == 1 else [])
 
 
-def limits_document(found: Sequence[Advice], safety: float, unit: str | None) -> dict[str, Any]:
+def limits_document(
+    found: Sequence[Advice], without: Sequence[Group], safety: float, unit: str | None
+) -> dict[str, Any]:
     """The same for programs; with a unit the text of its drop-in."""
     rows = [
         {
@@ -136,10 +153,12 @@ def limits_document(found: Sequence[Advice], safety: float, unit: str | None) ->
             "high": advice.limit.high,
             "share_without_assumption": advice.limit.certain,
             "runs": advice.limit.n,
+            "unknown_version_runs": advice.unknown,
         }
         for advice in found
     ]
-    return {"safety": safety, "limits": rows, "drop_in": unit}
+    none = [_identity(group) | {"runs": group.n} for group in without]
+    return {"safety": safety, "limits": rows, "without_memory": none, "drop_in": unit}
 
 
 def drifts(found: Sequence[Drift], by: str) -> Table:
@@ -226,6 +245,8 @@ def _outcome(one: Outcome, found: Replay) -> list[Any]:
 
 def _percent(found: Interval) -> Cell:
     values = [_plain(value * 100) for value in found[:3]]
+    if values[0] is None:
+        return Cell("–", tuple(values))
     text = f"{values[0]:.2f}" + ("" if None in values else f" [{values[1]:.2f}, {values[2]:.2f}]")
     return Cell(text, tuple(values))
 
@@ -236,6 +257,8 @@ def replay_notes(found: Replay) -> list[str]:
         "largest: the largest peak of the program so far; used: at most that, as no run holds its peak all the time",
         f"{found.first:,} first runs of a program or class have no limit by history and are in no row",
     ]
+    if not any(one.used for one in found.outcomes.values()):
+        notes.append("no memory recorded over any time: nothing was used that limits could be compared with")
     if found.gone:
         notes.append(f"{found.gone:,} older runs are no longer kept one by one: the history begins later")
     return notes
