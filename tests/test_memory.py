@@ -62,6 +62,18 @@ def test_what_differs_from_run_to_run_is_no_part_of_a_name():
     assert "\n" not in sorted_as("x", "/t/a\nb\x1b[2J")[0]
 
 
+def test_no_program_has_a_name_of_ours(tmp_path):
+    names = {"cgroup": "cgroup", "[": "./[", "[cgroup]": "./[cgroup]", "[forked]": "./[forked]", "(other)": "./(other)"}
+    for name, stored in (names | {"(sd-pam)": "./(sd-pam)", "?": "./?", "a[1]": "a[1]", "?a": "?a"}).items():
+        assert named(f"/bin/{name}", "x", [name], False, RULES) == (stored, "")
+        assert named(None, name, None, False, RULES) == (stored, "?")
+    lines = [ended(MIB, path=f"/bin/{name}", arguments=(name,)) for name in names]
+    line = {"kind": "group", "time_ns": 5, "path": "/a", "peak_bytes": 2 * MIB, "elapsed_ns": 1, "how": ""}
+    path = database(tmp_path / "a.db", [*lines, line])
+    assert [group.peak for group in history.load(path, history.GROUP).groups] == [2 * MIB]
+    assert {group.program for group in history.processes(history.load(path), None)} == {*names.values()}
+
+
 words = st.lists(st.text(st.characters(exclude_characters="\0"), max_size=20), max_size=12)
 
 
@@ -119,7 +131,7 @@ def test_peaks_are_kept_by_class_and_version(tmp_path):
     assert [run.peak // MIB for run in status.runs] == [1, 2, 3]
     assert (status.n, status.peak, status.mapped, status.versions) == (3, 3 * MIB, 6 * MIB, [1])
     assert (log.polled, log.failed, log.versions) == (1, 1, [2])
-    assert by_name["cgroup /a.slice/b.service"].peak == MIB
+    assert by_name["[cgroup] /a.slice/b.service"].peak == MIB
     assert any("polled" in note for note in found.notes)
     whole = {group.name: group for group in history.load(tmp_path / "a.db", "git", "program").groups}
     assert (whole["git"].n, whole["git"].peak) == (4, 9 * MIB)
@@ -233,7 +245,7 @@ def test_a_drop_in_is_text_for_systemd_and_for_one_program(schedlab, recorded):
     done = schedlab("memory", "suggest", "cc1", "--unit", "build")
     assert done.stdout.splitlines()[0] == "# /etc/systemd/system/build.service.d/memory.conf"
     assert "\n[Service]\nMemoryAccounting=yes\nMemoryHigh=" in done.stdout
-    for words in (["--unit", "build"], ["cgroup", "--unit", "build"], ["cc1", "--unit", "a\nb"]):
+    for words in (["--unit", "build"], ["[cgroup]", "--unit", "build"], ["cc1", "--unit", "a\nb"]):
         refused = schedlab("memory", "suggest", *words)
         assert (refused.returncode, refused.stdout) == (2, "")
 
@@ -325,7 +337,7 @@ def test_the_limit_of_a_unit_follows_from_its_control_group(schedlab, tmp_path):
     line = {"kind": "group", "time_ns": 5, "elapsed_ns": SECOND, "how": "memory.peak"}
     lines = [line | {"path": f"/system.slice/{name}.service", "peak_bytes": n * MIB} for n, name in enumerate("abc", 1)]
     path = database(tmp_path / "a.db", lines)
-    done = schedlab("memory", "suggest", "cgroup", "--unit", "b", "--db", path)
+    done = schedlab("memory", "suggest", "[cgroup]", "--unit", "b", "--db", path)
     assert f"MemoryMax={4 * MIB}\n" in done.stdout, done.stderr
     assert "/b.service.d/" in done.stdout
 

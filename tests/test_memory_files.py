@@ -30,10 +30,10 @@ def broken(path, kind):
     elif kind == "foreign":
         with closing(sqlite3.connect(path)) as connection:
             connection.execute("CREATE TABLE run (a)")
-    elif kind == "newer":
+    elif kind in ("newer", "older"):
         database(path, [ended(MIB)])
         with closing(sqlite3.connect(path)) as connection:
-            connection.execute(f"PRAGMA user_version = {store.VERSION + 1}")
+            connection.execute(f"PRAGMA user_version = {store.VERSION + (1 if kind == 'newer' else -1)}")
     elif kind == "cut":
         database(path, [ended(MIB * n) for n in range(1, 2000)])
         path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
@@ -49,7 +49,9 @@ def broken(path, kind):
         path.with_name(path.name + rest).unlink(missing_ok=True)
 
 
-@pytest.mark.parametrize("kind", ["empty", "text", "foreign", "newer", "cut", "overwritten", "pipe", "folder", "none"])
+@pytest.mark.parametrize(
+    "kind", ["empty", "text", "foreign", "newer", "older", "cut", "overwritten", "pipe", "folder", "none"]
+)
 @pytest.mark.parametrize("verb", ["show", "suggest", "drift", "replay"])
 def test_what_is_no_database_is_refused_in_one_line(schedlab, tmp_path, kind, verb):
     path = tmp_path / "a.db"
@@ -61,7 +63,7 @@ def test_what_is_no_database_is_refused_in_one_line(schedlab, tmp_path, kind, ve
     assert str(path) in done.stderr
 
 
-@pytest.mark.parametrize("kind", ["text", "foreign", "newer", "overwritten", "pipe", "folder"])
+@pytest.mark.parametrize("kind", ["text", "foreign", "newer", "older", "overwritten", "pipe", "folder"])
 def test_nothing_is_recorded_into_what_is_no_database(schedlab, tmp_path, kind):
     path = tmp_path / "a.db"
     broken(path, kind)

@@ -20,7 +20,9 @@ Db = Annotated[
     Path | None,
     typer.Option("--db", help="The database: /var/lib/schedlab/memory.db, or in $XDG_STATE_HOME, unless it is named."),
 ]
-Program = Annotated[str | None, typer.Argument(help="A program, or 'name*'; cgroup: control groups. All by default.")]
+Program = Annotated[
+    str | None, typer.Argument(help="A program, or 'name*'; '[cgroup]': control groups. All by default.")
+]
 By = Annotated[str, typer.Option("--by", help="Count together: class (of arguments), or program.")]
 Safety = Annotated[float, typer.Option("--safety", help="Share of runs that may exceed the limit.")]
 
@@ -89,7 +91,9 @@ def suggest(
     by: By = "class",
     unit: Annotated[
         str | None,
-        typer.Option("--unit", help="Print a drop-in for this unit of systemd; for one program, or its own cgroup."),
+        typer.Option(
+            "--unit", help="Print a drop-in for this unit of systemd; for one program, or its own control group."
+        ),
     ] = None,
     newest: Annotated[bool, typer.Option("--newest", help="Use runs of the newest known version alone.")] = False,
     db: Db = None,

@@ -64,7 +64,7 @@ def in_words(advice: Advice) -> list[str]:
     if group.program != GROUP:
         found.append(
             "a control group is charged for page cache and kernel memory, too, and for all of its processes together: "
-            f"see 'schedlab memory suggest {GROUP}' for a service of several"
+            f"see \"schedlab memory suggest '{GROUP}'\" for a service of several"
         )
     if group.mapped:
         found.append(

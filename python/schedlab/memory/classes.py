@@ -6,6 +6,8 @@
     forked    a process that executed nothing is of a class of its own: it begins with its parent's pages
     ?         its arguments are not known
 
+Names in brackets are ours: a program whose own begins with one, or is a question mark, has `./` before it.
+
 Values are dropped, and digits in long names of options replaced by #. Of `-pWORD` the letter is kept: what follows may
 be a password. Only what is in a class is stored, never an argument as it was. `classes.toml` has the rules.
 """
@@ -29,6 +31,8 @@ _SUBCOMMAND = re.compile(r"[a-z][a-z-]{0,23}")
 _LONG, _SHORT = re.compile(r"--[A-Za-z][A-Za-z0-9._-]{0,39}"), re.compile(r"[-+][A-Za-z0-9]")
 #: What differs from run to run: long numbers, and hexadecimal ones with digits and letters.
 _CHANGING = re.compile(r"(?<![0-9A-Za-z])(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{6,}(?![0-9A-Za-z])|\d{4,}")
+#: How our own names begin, or what they are.
+_OURS = re.compile(r"[\[(]|\?$")
 _NUMBER = re.compile(r"[-+]?[\d.,:]+[A-Za-z%]{0,3}")
 
 
@@ -107,6 +111,7 @@ def named(path: str | None, name: str, arguments: Sequence[str] | None, forked: 
         script, rest = _script(program, rest, rules)
         program = f"{program} {script}" if script else program
     found = UNKNOWN if arguments is None else _class(rest, rules.of(program.rpartition(" ")[2]))
+    program = f"./{program}" if _OURS.match(program) else program
     return program, f"{found} {FORKED}".strip() if forked else found
 
 

@@ -14,7 +14,7 @@ from schedlab.errors import UsageError, nearest
 from schedlab.memory import store
 
 #: The program that control groups are stored under.
-GROUP = "cgroup"
+GROUP = "[cgroup]"
 #: What runs are counted together by.
 BY = ("class", "program")
 

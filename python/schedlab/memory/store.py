@@ -2,7 +2,7 @@
 
 Its size is bounded by programs and not by time: the constants below say how many programs, classes and versions are
 distinguished, and how many runs of a class are kept one by one, the last ones; a histogram has all of them. What finds
-no room is counted as `(other)`.
+no room is counted as `(other)`. No program has a name that begins with a bracket (`classes.named`): those are ours.
 
 One recording writes at a time (`locked`); any number read meanwhile. A transaction is one second of lines: a recorder
 that is killed, or finds the disk full, leaves the transactions before.
@@ -19,7 +19,7 @@ from schedlab.errors import UsageError
 from schedlab.system import reading
 
 #: What the file's head says: "SLmm", and the version of the tables.
-APPLICATION, VERSION = 0x534C6D6D, 1
+APPLICATION, VERSION = 0x534C6D6D, 2
 #: Programs, classes of one program and of all, versions of one program, kept runs of a class, kept gaps.
 PROGRAMS, CLASSES, ALL_CLASSES, VERSIONS, KEPT, GAPS = 2048, 64, 8192, 256, 2048, 1024
 #: A histogram's buckets: this many for each doubling, so one is 4.4 % wide.
