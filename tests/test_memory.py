@@ -1,12 +1,14 @@
 """Peaks of memory: which runs are counted together, what is stored and kept, and files that are no database."""
 
+import json
 import re
 import sqlite3
 
 import pytest
+from conftest import valid
 from hypothesis import given
 from hypothesis import strategies as st
-from peaks import MIB, SECOND, database, ended, until
+from peaks import BEGIN, MIB, SECOND, database, ended, fake_agent, until
 
 from schedlab.errors import UsageError
 from schedlab.memory import advice, classes, history, store
@@ -186,6 +188,21 @@ def test_a_recorder_goes_on_where_the_one_before_ended(tmp_path):
     assert (found.groups[0].n, len(found.groups[0].runs), found.groups[0].versions) == (3, 3, [1, 2])
     assert [one.gaps for one in found.recordings] == [1, 1, 1]
     assert "lost 3 times" in found.notes[0]
+
+
+def test_what_was_lost_is_said_to_be_processes_or_their_arguments(schedlab, tmp_path):
+    gaps = {what: {"kind": "gap", "time_ns": 2, "what": what} for what in ("ends", "records", "programs")}
+    missing, unknown = "lost 2 times: some processes are missing", "lost 1 time: no process is missing by that"
+    for kinds, said in ((("programs",), {unknown}), (("ends", "records"), {missing}), ((*gaps,), {missing, unknown})):
+        lines = [ended(MIB), *(gaps[kind] for kind in kinds)]
+        path = database(tmp_path / f"{len(kinds)}.db", lines)
+        notes = schedlab.json("memory", "show", "--db", path)["notes"]
+        assert {text for text in (missing, unknown) if any(text in note for note in notes)} == said
+        env = fake_agent(tmp_path, [BEGIN, *lines, until()])
+        done = schedlab("memory", "record", "--json", "--db", tmp_path / f"r{len(kinds)}.db", env=env)
+        assert {text for text in (missing, unknown) if text in done.stderr} == said
+        document = valid(json.loads(done.stdout))
+        assert (document["gaps"], document["program_gaps"]) == (len(kinds), kinds.count("programs"))
 
 
 def test_two_recordings_do_not_write_to_one_file_and_readers_are_not_kept_out(tmp_path):

@@ -49,6 +49,7 @@ def record(
     """
     from schedlab.cli.output import print_json
     from schedlab.memory import store
+    from schedlab.memory.history import lost
     from schedlab.memory.recording import record
     from schedlab.system.terminal import insist, say
 
@@ -60,8 +61,8 @@ def record(
     say(f"{found.database}: {found.processes:,} processes, {found.unknown:,} of unknown arguments{own}")
     for line in found.missing:
         say(f"not known: {line}")
-    if found.gaps:
-        insist(f"lost: the kernel's messages, {found.gaps:,} times; some processes are missing")
+    for line in lost(found.gaps, found.program_gaps):
+        insist(line)
 
 
 @app.command("show", epilog="Example: schedlab memory show git")

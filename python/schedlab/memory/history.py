@@ -97,7 +97,9 @@ def rank(n: int, share: float) -> int:
 
 
 class Recording(NamedTuple):
-    """A recording: when, how, how many processes, how many of unknown arguments, how often some were lost."""
+    """A recording: when, how, how many processes, how many of unknown arguments, how often messages of the kernel were
+    lost, and of these how often those about programs that begin.
+    """
 
     begin_ns: int
     end_ns: int
@@ -106,7 +108,23 @@ class Recording(NamedTuple):
     processes: int
     unknown: int
     gaps: int
+    program_gaps: int
     own_ns: int | None
+
+
+def lost(gaps: int, program_gaps: int) -> list[str]:
+    """What losses mean: without the end of a process it is missing, without the beginning of its program unknown."""
+    found = []
+    if ends := gaps - program_gaps:
+        found.append(f"the kernel's records of ends were lost {_times(ends)}: some processes are missing")
+    if program_gaps:
+        unknown = "no process is missing by that, but programs or arguments of some are unknown"
+        found.append(f"the kernel's process events were lost {_times(program_gaps)}: {unknown}")
+    return found
+
+
+def _times(n: int) -> str:
+    return f"{n:,} {'time' if n == 1 else 'times'}"
 
 
 @dataclass
@@ -119,9 +137,7 @@ class History:
     @property
     def notes(self) -> list[str]:
         """What makes the numbers worth less than they look."""
-        found = []
-        if gaps := sum(one.gaps for one in self.recordings):
-            found.append(f"the kernel's messages were lost {gaps} times: some processes are missing")
+        found = lost(sum(one.gaps for one in self.recordings), sum(one.program_gaps for one in self.recordings))
         if polled := sum(group.polled for group in self.groups):
             found.append(f"{polled} runs were polled: their peaks are lower bounds, and short runs are missing")
         gone = sum(group.n - len(group.runs) for group in self.groups)
@@ -150,7 +166,7 @@ def load(path: Path, program: str | None = None, by: str = "class") -> History:
             hint = nearest(program, names.values()) if program else "schedlab memory record records some"
             raise UsageError(f"{path}: no runs of {program!r}; {hint}" if program else f"{path}: has no runs; {hint}")
         groups = _groups(cursor, wanted)
-        columns = "begin_ns, end_ns, how, every_ns, processes, unknown, gaps, own_ns"
+        columns = "begin_ns, end_ns, how, every_ns, processes, unknown, gaps, program_gaps, own_ns"
         recordings = [Recording(*row) for row in cursor.execute(f"SELECT {columns} FROM recording ORDER BY begin_ns")]
     found = list(groups.values()) if by == "class" else _summed(groups.values())
     for group in found:

@@ -13,6 +13,9 @@ from schedlab.memory import store
 from schedlab.memory.classes import OTHER, Rules, named, of_group
 from schedlab.memory.history import GROUP
 
+#: What a gap says in which process events were lost: beginnings of programs, and no end.
+PROGRAMS = "programs"
+
 
 class Recorder:
     """Takes lines, and stores them when a line says that they belong together."""
@@ -32,7 +35,7 @@ class Recorder:
         self._counts = {one: n for one, n in self._classes.values()}
         self._gaps = connection.execute("SELECT count(*) FROM gap").fetchone()[0]
         self._recording: int | None = None
-        self.processes = self.unknown = self.gaps = 0
+        self.processes = self.unknown = self.gaps = self.program_gaps = 0
         self.begun: dict[str, Any] = {}
         self.own_ns: int | None = None
         self._held: list[dict[str, Any]] = []
@@ -78,18 +81,20 @@ class Recorder:
             "INSERT INTO histogram VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET n = n + excluded.n",
             [(*place, n) for place, n in histogram.items()],
         )
-        values = (time_ns, self.processes, self.unknown, self.gaps, self.own_ns, self._recording)
-        change = "UPDATE recording SET end_ns = ?, processes = ?, unknown = ?, gaps = ?, own_ns = ? WHERE id = ?"
-        self._connection.execute(change, values)
+        counts = (self.processes, self.unknown, self.gaps, self.program_gaps, self.own_ns)
+        columns = ("end_ns", "processes", "unknown", "gaps", "program_gaps", "own_ns")
+        change = f"UPDATE recording SET {', '.join(f'{name} = ?' for name in columns)} WHERE id = ?"
+        self._connection.execute(change, (time_ns, *counts, self._recording))
 
     def _begin(self, line: dict[str, Any]) -> None:
         self.begun = line
         values = (line["time_ns"], line["time_ns"], line["how"], line["every_ns"])
-        made = "INSERT INTO recording VALUES (NULL, ?, ?, ?, ?, 0, 0, 0, NULL)"
+        made = "INSERT INTO recording VALUES (NULL, ?, ?, ?, ?, 0, 0, 0, 0, NULL)"
         self._recording = self._connection.execute(made, values).lastrowid
 
     def _gap(self, line: dict[str, Any]) -> None:
         self.gaps += 1
+        self.program_gaps += line["what"] == PROGRAMS
         values = (self._gaps % store.GAPS, self._recording, line["time_ns"], line["what"])
         self._connection.execute("INSERT OR REPLACE INTO gap VALUES (?, ?, ?, ?)", values)
         self._gaps += 1

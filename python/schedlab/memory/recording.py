@@ -18,7 +18,9 @@ class Recorded(NamedTuple):
     how: str
     processes: int
     unknown: int
+    #: How often messages of the kernel were lost, and of these how often those about programs that begin.
     gaps: int
+    program_gaps: int
     own_ns: int | None
     missing: Sequence[str]
 
@@ -32,5 +34,5 @@ def record(path: Path, options: Sequence[str], rules_file: Path | None = None) -
             for text in agent.texts():
                 recorder.take(read(text))
     begun: dict[str, Any] = recorder.begun
-    counts = recorder.processes, recorder.unknown, recorder.gaps, recorder.own_ns
+    counts = recorder.processes, recorder.unknown, recorder.gaps, recorder.program_gaps, recorder.own_ns
     return Recorded(path, begun.get("how", ""), *counts, begun.get("missing", ()))
