@@ -6,6 +6,7 @@ import shutil
 import signal
 import sqlite3
 import subprocess
+import threading
 import time
 from contextlib import closing, suppress
 
@@ -16,7 +17,10 @@ from hypothesis import strategies as st
 from peaks import BEGIN, MIB, database, ended, fake_agent, until
 
 from schedlab.errors import UsageError
-from schedlab.memory import history, store
+from schedlab.memory import history, recorder, store
+from schedlab.memory.classes import rules
+from schedlab.memory.recorder import Recorder
+from schedlab.memory.recording import record
 
 # Files that are no database.
 
@@ -127,6 +131,51 @@ def test_a_signal_ends_a_recording_and_what_the_agent_still_says_is_stored(tmp_p
     assert running.wait(20) == 0, running.stderr.read()
     assert "2 processes" in running.stderr.read()
     assert history.load(path).groups[0].n == 2
+
+
+def test_a_lock_of_another_program_is_waited_for_and_nothing_is_lost(tmp_path):
+    path = database(tmp_path / "a.db", [ended(MIB)])
+    with closing(sqlite3.connect(path, isolation_level=None)) as other, store.locked(path) as connection:
+        taker = Recorder(connection, rules())
+        taker.take(BEGIN)
+        other.execute("BEGIN IMMEDIATE")
+        begin = time.monotonic()
+        for _ in range(3):
+            taker.take(ended(MIB))
+            taker.take(until())
+        assert time.monotonic() - begin < store.WAIT_SECONDS, "the agent's lines are read meanwhile"
+        taker.take(ended(MIB))
+        other.execute("ROLLBACK")
+        taker.finish()
+        assert history.load(path).groups[0].n == 4, "what is of no whole second is not stored"
+        taker.take(until())
+        assert (taker.processes, history.load(path).groups[0].n) == (4, 5)
+
+
+def test_a_recording_outlasts_a_lock_that_is_longer_than_a_reader_waits(tmp_path, monkeypatch):
+    lines = [BEGIN, ended(MIB), until()]
+    monkeypatch.setenv(*fake_agent(tmp_path, lines).popitem())
+    path = database(tmp_path / "a.db", [ended(MIB)])
+    other = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    release = threading.Timer(store.WAIT_SECONDS + 1, other.execute, ["ROLLBACK"])
+    release.start()
+    assert record(path, []).processes == 1
+    release.join()
+    other.close()
+    assert history.load(path).groups[0].n == 2
+
+
+@pytest.mark.parametrize("bound", ["PATIENCE_SECONDS", "MOST_KEPT"])
+def test_a_lock_without_end_ends_a_recording_and_says_what_is_not_stored(tmp_path, monkeypatch, bound):
+    monkeypatch.setattr(recorder, bound, 1 if bound == "PATIENCE_SECONDS" else 0)
+    monkeypatch.setenv(*fake_agent(tmp_path, [BEGIN, ended(MIB), until()]).popitem())
+    path = database(tmp_path / "a.db", [ended(MIB)])
+    with closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(UsageError, match=r"a\.db: .* locked for \d s; .* not stored: 1$"):
+            record(path, [])
+    assert history.load(path).groups[0].n == 1
 
 
 def wait_for_runs(path, recordings=1):

@@ -1,10 +1,14 @@
 """The agent's lines into the database: what comes until a line `until` is one transaction.
 
+While another program has the database locked, the lines of several of these are kept, for `PATIENCE_SECONDS` and up to
+`MOST_KEPT`; they are one transaction then.
+
 A version of a program is its file's device, inode, size and time of the last change; they are numbered in the order in
 which they appear. The `(other)` of a bound (`store`) is a program, class or version like any other.
 """
 
 import sqlite3
+import time
 from collections import Counter
 from collections.abc import Iterable
 from typing import Any
@@ -15,6 +19,8 @@ from schedlab.memory.history import GROUP
 
 #: What a gap says in which process events were lost: beginnings of programs, and no end.
 PROGRAMS = "programs"
+#: How long and how many lines are kept while the database is locked: a minute, and some 2 KiB each.
+PATIENCE_SECONDS, MOST_KEPT = 60.0, 1 << 16
 
 
 class Recorder:
@@ -38,22 +44,47 @@ class Recorder:
         self.processes = self.unknown = self.gaps = self.program_gaps = 0
         self.begun: dict[str, Any] = {}
         self.own_ns: int | None = None
+        #: Lines of the second that goes on, and of whole ones that are not stored yet; when the last of these ended.
         self._held: list[dict[str, Any]] = []
+        self._due: list[dict[str, Any]] = []
+        self._due_ns = 0
+        #: Since when the database is locked.
+        self._locked: float | None = None
 
     def take(self, line: dict[str, Any]) -> None:
         """Take a line of the agent's."""
         if line["kind"] != "until":
             self._held.append(line)
             return
-        held, self._held = self._held, []
-        self._connection.execute("BEGIN IMMEDIATE")
+        self._due += self._held
+        self._held, self._due_ns = [], line["time_ns"]
+        self._try()
+
+    def finish(self) -> None:
+        """Store what a lock has kept from it: no more lines come."""
+        while self._locked is not None:
+            self._try()
+
+    def _try(self) -> None:
+        """Store what is due, unless the database is locked: then it is kept. Raises store.Locked if that has no end."""
+        if not store.begun(self._connection):
+            now = time.monotonic()
+            self._locked = now if self._locked is None else self._locked
+            if now - self._locked >= PATIENCE_SECONDS or len(self._due) > MOST_KEPT:
+                ended = sum(line["kind"] == "process" for line in self._due)
+                raise store.Locked(
+                    f"another program has kept it locked for {now - self._locked:.0f} s; "
+                    f"processes that ended meanwhile and are not stored: {ended:,}"
+                )
+            return
         try:
-            self._store(held, line["time_ns"])
+            self._store(self._due, self._due_ns)
             self._connection.execute("COMMIT")
         except BaseException:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             raise
+        self._due, self._locked = [], None
 
     def _store(self, lines: Iterable[dict[str, Any]], time_ns: int) -> None:
         runs, sums, histogram = [], [], Counter()

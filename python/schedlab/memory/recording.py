@@ -33,6 +33,7 @@ def record(path: Path, options: Sequence[str], rules_file: Path | None = None) -
         with Running(["peaks", *options]) as agent, instead_of_ending(agent.stop):
             for text in agent.texts():
                 recorder.take(read(text))
+        recorder.finish()
     begun: dict[str, Any] = recorder.begun
     counts = recorder.processes, recorder.unknown, recorder.gaps, recorder.program_gaps, recorder.own_ns
     return Recorded(path, begun.get("how", ""), *counts, begun.get("missing", ()))

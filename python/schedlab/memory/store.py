@@ -24,8 +24,8 @@ APPLICATION, VERSION = 0x534C6D6D, 2
 PROGRAMS, CLASSES, ALL_CLASSES, VERSIONS, KEPT, GAPS = 2048, 64, 8192, 256, 2048, 1024
 #: A histogram's buckets: this many for each doubling, so one is 4.4 % wide.
 PER_DOUBLING = 16
-#: How long a reader waits for a writer.
-WAIT_SECONDS = 5.0
+#: How long a reader waits for a writer, and a recording at a time: meanwhile the agent's lines wait in its pipe.
+WAIT_SECONDS, LOOK_SECONDS = 5.0, 0.1
 
 TABLES = """
 CREATE TABLE program (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT;
@@ -75,11 +75,17 @@ def upper(bucket: int) -> int:
     return int(2.0 ** (whole + (part + 1) / PER_DOUBLING))
 
 
+class Locked(Exception):
+    """Another program kept the database locked for too long; the message says for how long, and what is lost."""
+
+
 @contextmanager
 def said(path: Path) -> Iterator[None]:
-    """Have what SQLite finds wrong with a file said in one line."""
+    """Have what SQLite finds wrong with a file, or a lock without end, said in one line."""
     try:
         yield
+    except Locked as why:
+        raise UsageError(f"{path}: {why}") from None
     except sqlite3.DatabaseError as why:
         text = str(why)
         if "locked" in text or "busy" in text:
@@ -134,6 +140,20 @@ def locked(path: Path) -> Iterator[sqlite3.Connection]:
                 connection.close()
     finally:
         os.close(lock)
+
+
+def begun(connection: sqlite3.Connection) -> bool:
+    """Begin a transaction; False if another program has one that writes."""
+    connection.execute(f"PRAGMA busy_timeout = {LOOK_SECONDS * 1000:.0f}")
+    try:
+        connection.execute("BEGIN IMMEDIATE")
+        return True
+    except sqlite3.OperationalError as why:
+        if why.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+            raise
+        return False
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {WAIT_SECONDS * 1000:.0f}")
 
 
 def _opened(path: Path) -> sqlite3.Connection:
