@@ -125,7 +125,8 @@ def limit_notes(found: Sequence[Advice], without: Sequence[Group], safety: float
     if EXTRAPOLATED in kinds:
         notes.append(
             "extrapolated: too few runs to show that share; the tail is taken to be a power of the size (Pareto), and "
-            "without that at most 1 / (runs + 1) is expected beyond"
+            "if it falls more quickly the share is likely below the interval; without any assumption at most "
+            "1 / (runs + 1) is expected beyond"
         )
     if MARGIN in kinds:
         notes.append("too few runs: twice the largest peak, and that share is not claimed")
