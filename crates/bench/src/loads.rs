@@ -66,6 +66,7 @@ impl Load {
             duration: Some(Duration(self.duration(tasks, switches))),
             shared: BTreeMap::new(),
             tunables: BTreeMap::new(),
+            attention: None,
             recording: None,
         }
     }

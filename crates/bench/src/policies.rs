@@ -213,6 +213,7 @@ impl Cell<'_> {
             duration,
             shared: BTreeMap::new(),
             tunables: BTreeMap::new(),
+            attention: None,
             recording: None,
         }
     }

@@ -7,8 +7,10 @@
 //! rank      recent attention: time in focus, of which half is forgotten in each half-life
 //! overload  demand of a level, which programs go down, and when they come back
 //! rule      the three together: focus and loads in, a level for each program out
+//! attending the same in an experiment: its jobs are the programs, and the file says when each has the focus
 //! ```
 
+mod attending;
 mod check;
 mod layout;
 mod overload;
@@ -16,7 +18,9 @@ mod pattern;
 mod rank;
 mod rule;
 
+pub use attending::{Attending, FocusChange};
 pub use check::Problem;
+pub(crate) use check::check;
 pub use layout::{ByAttention, IoClass, Layout, Level, Overload, Policy, Rule, schema};
 pub use overload::Program;
 pub use pattern::Pattern;

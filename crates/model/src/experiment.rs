@@ -120,6 +120,9 @@ pub struct Experiment {
     /// A run ends at this time at the latest; else when every job that ends has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<Value>,
+    /// Attention levels: which job has the focus when, and what levels mean to tasks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attention: Option<Value>,
     /// Recorded work that jobs replay: { file = "mine.work", sha256 = "..." }, as `schedlab whatif --write` writes it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub recording: Option<Value>,

@@ -1,6 +1,7 @@
 //! The one schema: machine + workload + policies make a scenario; scenarios x seeds + question make an experiment.
 
 use crate::{
+    attention::Attending,
     machine::Machine,
     program::{Forever, Span, Step, Times},
     replay::Replay,
@@ -314,6 +315,9 @@ pub struct Scenario {
     /// The run ends at this time at the latest; else when every finite job has ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration: Option<Duration>,
+    /// Attention levels of its jobs. Those that are not enabled are left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attention: Option<Attending>,
     /// Settings of a real machine by the names of its tunables. A simulated one has none: what they do there is set with
     /// its policies.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]

@@ -39,7 +39,7 @@ seeds = 4", ":5: is not TOML: duplicate key"),
     ("seeds = 3", "seeds = 99999999999999999999", ":4: seeds: 99999999999999999999 is too large for a whole number"),
     ("seeds = 3", "seeds = nan", ":4: seeds: nan is not a finite number"),
     (r#"duration = "10s""#, "duration = 1979-05-27", ":5: duration: 1979-05-27 is a date, which no field takes"),
-    ("seeds", "sedes", r#":4: sedes: unknown field; did you mean "seeds"? (known: question, machine, scheduler, elevator, cache, reclaim, workload, groups, shared, duration, recording, tunables, metrics, seeds, sweep, goal, space)"#),
+    ("seeds", "sedes", r#":4: sedes: unknown field; did you mean "seeds"? (known: question, machine, scheduler, elevator, cache, reclaim, workload, groups, shared, duration, attention, recording, tunables, metrics, seeds, sweep, goal, space)"#),
     (r#"question = "What?""#, "question = 4", ":1: question: 4 is not a text in quotes"),
     (r#"machine = "ideal"
 "#, "", ": machine: is missing"),
@@ -51,7 +51,7 @@ slice = "50ms"
 "#, "", ":6: scheduler.name: is missing"),
     (r#"[workload]
 hog = { load = "spin" }
-[workload.io]"#, "[load.io]", ":9: load: unknown field (known: question, machine, scheduler, elevator, cache, reclaim, workload, groups, shared, duration, recording, tunables, metrics, seeds, sweep, goal, space)"),
+[workload.io]"#, "[load.io]", ":9: load: unknown field (known: question, machine, scheduler, elevator, cache, reclaim, workload, groups, shared, duration, attention, recording, tunables, metrics, seeds, sweep, goal, space)"),
     (r#"duration = "10s""#, r#"duration = "10 parsecs""#, r#":5: duration: "10 parsecs" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#),
     (r#"duration = "10s""#, "duration = 10", r#":5: duration: "10" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#),
     (r#"duration = "10s""#, r#"duration = "0s""#, ":5: duration: 0s is too short: a time longer than nothing is wanted"),
@@ -283,6 +283,25 @@ bus = { lock = { ceiling = 50 } }
 [shared]
 bus = { lock = "inherit" }
 "#, r#":13: workload.io.steps[3].read_lock: "bus" has a protocol, and so one holder at a time: lock it instead"#),
+    ("[groups]", "attention = 3\n[groups]", r#":14: workload.io.attention: unknown field (known: arrivals, count, cpus, footprint, gap, group, io_class, io_level, load, nice, passes, policy, priority, replay, requests, reservation, session, slice, start, steps)"#),
+    ("seeds = 3", "attention = 3", ":4: attention: 3 is not a table"),
+    ("seeds = 3", "attention = {}", r#":4: attention: moves no job: name one in focus ([{ at = "0s", job = "NAME" }]), or in a rule of the layout"#),
+    ("seeds = 3", "attention = { enabled = 1 }", ":4: attention.enabled: 1 is not true or false"),
+    ("seeds = 3", "attention = { focsu = [] }", r#":4: attention.focsu: unknown field; did you mean "focus"? (known: enabled, period, focus, layout)"#),
+    ("seeds = 3", r#"attention = { period = "1ms", focus = [{ at = "0s", job = "io" }] }"#, ":4: attention.period: 1ms is out of range: from 100ms to 1min"),
+    ("seeds = 3", r#"attention = { focus = [{ job = "io" }] }"#, ":4: attention.focus[0].at: is missing"),
+    ("seeds = 3", r#"attention = { focus = [{ at = "0s", job = "oi" }] }"#, r#":4: attention.focus[0].job: there is no job "oi"; did you mean "io"? (known: hog, io)"#),
+    ("seeds = 3", r#"attention = { focus = [{ at = "2s", job = "io" }, { at = "2s" }] }"#, ":4: attention.focus[1].at: 2s comes after 2s: changes stand in the order of time"),
+    ("seeds = 3", r#"attention = { enabled = false, focus = [{ at = "2000h", job = "io" }] }"#, ":4: attention.focus[0].at: 2000h is too long: at most 1000h"),
+    ("seeds = 3", r#"attention = { layout = { rule = [{ name = "io*", level = "batsh" }] } }"#, r#":4: attention.layout.rule[0].level: "batsh" is no level; there is foreground, background, batch"#),
+    ("seeds = 3", r#"attention = { layout = { rule = [{ name = "io", command = "x", level = "batch" }] } }"#, ":4: attention.layout.rule[0].command: is not compared here: a rule goes by the job's name"),
+    ("seeds = 3", r#"attention = { layout = { rule = [{ name = "oi", level = "batch" }] } }"#, r#":4: attention: moves no job: name one in focus ([{ at = "0s", job = "NAME" }]), or in a rule of the layout"#),
+    ("seeds = 3", r#"attention = { layout = { attention = { dwell = "5min" } } }"#, ":4: attention.layout.attention.dwell: 5min is not allowed; 0ns to 1min is"),
+    ("seeds = 3", r#"attention = { layout = { attention = { other_users = true } } }"#, ":4: attention.layout.attention.other_users: jobs have no users: leave it out"),
+    ("seeds = 3", r#"attention = { layout = { overload = { share = "all" } } }"#, r#":4: attention.layout.overload.share: "all" is not a number"#),
+    ("seeds = 3", r#"attention = { layout = { level = [{ name = "foreground", nice = 0 }, { name = "background", nice = 30 }] } }"#, ":4: attention.layout.level[1].nice: 30 is not allowed; -10 to 19 is"),
+    ("seeds = 3", r#"attention = { layout = { level = [{ name = "foreground", nice = 0, weight = 5 }, { name = "background", nice = 3 }, { name = "batch", nice = 5 }] } }"#, ":4: attention.layout.level[0].weight: a job has no control group of its own whose weight could change: leave it out"),
+    (r#""workload.hog.nice" = [0, 5]"#, r#""attention.enabled" = [false, true]"#, r#": attention: moves no job: name one in focus ([{ at = "0s", job = "NAME" }]), or in a rule of the layout (in the cell attention.enabled = false)"#),
     ("nice = 0", "io_level = 4", ":12: workload.io.io_level: is a level within a class: give io_class too"),
     ("nice = 0", "requests = 4", ":12: workload.io.requests: is for a job with arrivals; give when they arrive"),
     ("nice = 0", r#"arrivals = { poisson = "0/s" }"#, ":12: workload.io.arrivals.poisson: 0/s is out of range: more than 0/s, up to 1000000000/s"),
@@ -385,7 +404,7 @@ weights = { "tasks.io.real" = 0 }"#, r#":19: goal.weights."tasks.io.real": 0 is 
     (r#"minimize = ["tasks.io.real"]"#, r#"minimize = ["tasks.io.wall"]"#, r#":19: goal.minimize[0]: "tasks.io.wall" is not a metric; did you mean "tasks.io.real"? (known: tasks.io.wakeup_latency, tasks.io.real, tasks.io.user)"#),
     (r#""workload.hog.nice" = [0, 5]"#, r#""scheduler.slice" = ["50ms", "36ms", "18"]"#, r#":17: sweep."scheduler.slice"[2]: scheduler.slice: "18" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#),
     (r#""workload.hog.nice" = [0, 5]"#, r#""scheduler.slise" = ["50ms"]"#, r#":17: sweep."scheduler.slise"[0]: scheduler.slise: unknown field; did you mean "slice"? (known: name, slice, ready_at)"#),
-    (r#""workload.hog.nice" = [0, 5]"#, r#""schedular.slice" = ["50ms"]"#, r#":17: sweep."schedular.slice": no scenario has a field "schedular"; did you mean "scheduler"? (known: machine, scheduler, elevator, cache, reclaim, workload, groups, shared, duration, tunables)"#),
+    (r#""workload.hog.nice" = [0, 5]"#, r#""schedular.slice" = ["50ms"]"#, r#":17: sweep."schedular.slice": no scenario has a field "schedular"; did you mean "scheduler"? (known: machine, scheduler, elevator, cache, reclaim, workload, groups, shared, duration, attention, tunables)"#),
     (r#""workload.hog.nice" = [0, 5]"#, r#"scheduler.slice = ["50ms"]"#, r#":17: sweep.scheduler: is not a list of values; quote the path: "scheduler.slice" = [...]"#),
     (r#""workload.hog.nice" = [0, 5]"#, r#""workload.hgo.nice" = [0]"#, r#":17: sweep."workload.hgo.nice": there is no "hgo" in the workload; did you mean "hog"? (known: hog, io)"#),
     (r#""workload.hog.nice" = [0, 5]"#, r#""workload.io.steps[3].compute" = ["1ms"]"#, r#":17: sweep."workload.io.steps[3].compute": the list has 3 elements, counted from 0"#),
@@ -416,7 +435,7 @@ weights = { "tasks.io.real" = 0 }"#, r#":19: goal.weights."tasks.io.real": 0 is 
 "workload.hog.count" = [1, 1_000_000]"#, r#":17: sweep."workload.io.count"[0]: workload.io.count: makes 1000001 tasks in all; at most 1000000 (in the cell workload.hog.count = 1000000)"#),
     (r#""workload.hog.nice" = [0, 5]"#, r#""scheduler.name" = ["minix", "round_robin"]
 "workload.hog.nice" = [0, 60]"#, r#":18: sweep."workload.hog.nice"[1]: workload.hog.nice: 60 is out of range: from -20 to 20"#),
-    (r#""workload.hog.nice" = [0, 5]"#, "seeds = [1, 2]", r#":17: sweep.seeds: no scenario has a field "seeds" (known: machine, scheduler, elevator, cache, reclaim, workload, groups, shared, duration, tunables)"#),
+    (r#""workload.hog.nice" = [0, 5]"#, "seeds = [1, 2]", r#":17: sweep.seeds: no scenario has a field "seeds" (known: machine, scheduler, elevator, cache, reclaim, workload, groups, shared, duration, attention, tunables)"#),
     (r#""workload.hog.nice" = [0, 5]"#, r#"duration = ["1s", "0.5 s", "x"]"#, r#":17: sweep.duration[2]: duration: "x" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#),
     (r#""workload.hog.nice" = [0, 5]"#, r#"machine = ["ideal", "ibm"]"#, r#":17: sweep.machine[1]: machine: "ibm" is not a machine (known: at_286, ideal)"#),
     (r#"[workload]
@@ -594,7 +613,7 @@ fn json_is_judged_alike() {
 fn a_scenario_has_no_field_of_an_experiment() {
     let text = "{\"seeds\": 3}";
     let said = read_scenario(text, "scenario", Format::Json, &CATALOGUE).unwrap_err().to_string();
-    let known = "(known: machine, scheduler, elevator, cache, reclaim, workload, groups, shared, duration, tunables)";
+    let known = "(known: machine, scheduler, elevator, cache, reclaim, workload, groups, shared, duration, attention, tunables)";
     assert_eq!(said, format!("scenario: seeds: unknown field {known}"));
 }
 

@@ -127,10 +127,10 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let process = &mut self.processes[task as usize];
         process.left = cpu.left(self.now);
         process.mode = cpu.mode;
-        if let Some(caches) = &mut self.caches {
-            caches.leave(index, task);
-        }
         let [user, system] = std::mem::take(&mut cpu.spent);
+        if let Some(caches) = &mut self.caches {
+            caches.leave(index, task, user + system);
+        }
         let (kind, flag) = (Kind::SwitchOut, leave as u8);
         Event { time: self.now, a: user, b: system, task, cpu: index as CpuId, kind, flag }
     }

@@ -2,6 +2,7 @@
 
 use crate::{
     RunError,
+    attended::Attended,
     caches::Caches,
     clock::Clock,
     costs::costs,
@@ -82,7 +83,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             preemption: machine.preemption,
             deferred: CpuSet::none(),
             policy_rng: Rng::stream(seed, POLICY_STREAM),
-            caches: Caches::of(machine),
+            caches: Caches::of(machine, scenario.attention.is_some()),
+            attended: Attended::of(scenario),
             speeds: Speeds::of(&machine.topology()),
             devices: machine.devices.values().map(device).collect(),
             device_rng: Rng::stream(seed, DEVICE_STREAM),
@@ -121,7 +123,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         self.resources.changes = treatments.map(|treatment| Change::of(treatment, &jobs, names, &all)).collect();
     }
 
-    /// The first interrupt of each device and of the statistics clock.
+    /// The first interrupt of each device and of the statistics clock, and the first moment at which attention is looked after.
     fn set_perpetual_timers(&mut self) {
         for index in 0..self.devices.len() {
             let first = draw(self.devices[index].every, &mut self.device_rng);
@@ -130,6 +132,9 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         match &mut self.stat_clock {
             Some(clock) if S::FEATURES.stat_ticks || self.sampled => self.timers.set(clock.start(), Expiry::Stat),
             _ => {}
+        }
+        if let Some(attended) = &self.attended {
+            self.timers.set(attended.next(), Expiry::Attention);
         }
         self.perpetual = self.timers.len();
     }

@@ -11,7 +11,8 @@
 
 use schedlab_model::{Nanos, machine::Machine, task::TaskId};
 
-/// The caches of all processors, and what each task has in them.
+/// The caches of all processors, and what each task has in them; and, since both are noted where a task leaves a processor, the time that
+/// it has had.
 #[derive(Debug)]
 pub(crate) struct Caches {
     /// Size of each in bytes; none if there are no caches and only moving costs something.
@@ -21,7 +22,7 @@ pub(crate) struct Caches {
     /// For each processor, the bytes touched in its cache so far, and what its task must still load, in ns.
     touched: Vec<u64>,
     to_load: Vec<Nanos>,
-    /// For each task, its footprint, the count of its cache when it left, and the node where its memory is.
+    /// For each task, its footprint, the count of its cache when it left, the node where its memory is, and its time.
     tasks: Vec<Trace>,
 }
 
@@ -30,12 +31,13 @@ struct Trace {
     footprint: u64,
     mark: u64,
     home: Option<u16>,
+    ran: Nanos,
 }
 
 impl Caches {
-    /// Those of a machine where coming back costs something.
-    pub fn of(machine: &Machine) -> Option<Box<Caches>> {
-        if machine.cache.is_none() && machine.costs.migration.get().0 == 0 {
+    /// Those of a machine where coming back costs something, or of whose tasks it is asked how long each has run.
+    pub fn of(machine: &Machine, asks_for_time: bool) -> Option<Box<Caches>> {
+        if machine.cache.is_none() && machine.costs.migration.get().0 == 0 && !asks_for_time {
             return None;
         }
         let own = machine.cache.as_ref().map_or(0, |cache| cache.fill_per_kib.get().0);
@@ -64,12 +66,18 @@ impl Caches {
         self.know(child, footprint);
     }
 
-    /// A task leaves a processor.
-    pub fn leave(&mut self, cpu: usize, task: TaskId) {
+    /// A task leaves a processor on which it has run for that long.
+    pub fn leave(&mut self, cpu: usize, task: TaskId, ran: Nanos) {
         self.to_load[cpu] = 0;
         if let Some(trace) = self.tasks.get_mut(task as usize) {
             trace.mark = self.touched[cpu];
+            trace.ran += ran;
         }
+    }
+
+    /// How long a task has run, up to where it left a processor last.
+    pub fn ran(&self, task: TaskId) -> Nanos {
+        self.tasks.get(task as usize).map_or(0, |trace| trace.ran)
     }
 
     /// A task comes to a processor: what it must load, in ns.

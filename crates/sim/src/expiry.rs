@@ -38,6 +38,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             Some(Expiry::Stat) => self.stat_tick(),
             Some(Expiry::WriteBack) => self.write_back(),
             Some(Expiry::Arrival { pool }) => self.request_arrives(pool),
+            Some(Expiry::Attention) => self.attend(),
         }
     }
 

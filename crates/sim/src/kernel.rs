@@ -1,6 +1,7 @@
 //! The simulated kernel: its state. Its operations are in the other files, each of which adds to it.
 
 use crate::{
+    attended::Attended,
     caches::Caches,
     clock::Clock,
     costs::Costs,
@@ -67,13 +68,15 @@ pub(crate) struct Kernel<S, O> {
     /// Processors whose task is to be preempted as soon as it leaves the kernel.
     pub deferred: CpuSet,
     pub policy_rng: Rng,
-    /// What moving from task to task and from processor to processor costs in caches, if it does.
+    /// What moving from task to task and from processor to processor costs in caches, if it does; and how long tasks have run, if attention asks.
     pub caches: Option<Box<Caches>>,
+    /// The rule of attention, where an experiment has one.
+    pub attended: Option<Box<Attended>>,
     /// How fast processors are, where they are not all alike at all times.
     pub speeds: Option<Box<Speeds>>,
     pub devices: Vec<Device>,
     pub device_rng: Rng,
-    /// Timers that are always set: of devices and of the statistics clock.
+    /// Timers that are always set: of devices, of the statistics clock and of attention.
     pub perpetual: usize,
     pub programs: Programs,
     /// For each job, whether the run waits for it.

@@ -32,6 +32,8 @@ pub(crate) enum Expiry {
     WriteBack,
     /// A request arrives at a pool.
     Arrival { pool: u32 },
+    /// The focus changes, or a period of attention ends.
+    Attention,
 }
 
 const WAKE: u32 = 0;
@@ -43,6 +45,7 @@ const STAT: u32 = 5;
 const WRITE_BACK: u32 = 6;
 const AWAKE: u32 = 7;
 const ARRIVAL: u32 = 8;
+const ATTENTION: u32 = 9;
 /// Room for the kinds there are. It leaves 28 bits for a task: that many tasks would take 100 GB.
 const KINDS: u32 = 16;
 
@@ -107,6 +110,7 @@ impl Timers {
             Expiry::Stat => return self.set_stat(when),
             Expiry::WriteBack => (0, WRITE_BACK),
             Expiry::Arrival { pool } => (pool, ARRIVAL),
+            Expiry::Attention => (0, ATTENTION),
         };
         self.push(when, whose, kind);
     }
@@ -176,6 +180,7 @@ impl Timers {
             DEVICE => Expiry::Device { device: whose },
             STAT => Expiry::Stat,
             ARRIVAL => Expiry::Arrival { pool: whose },
+            ATTENTION => Expiry::Attention,
             _ => Expiry::WriteBack,
         })
     }
@@ -228,14 +233,15 @@ mod tests {
             (7, Expiry::Scheduler { cpu: 63, token: u32::MAX }),
             (5, Expiry::Start { task: 1_000_000 }),
             (7, Expiry::Drive),
+            (7, Expiry::Attention),
             (5, Expiry::Device { device: 3 }),
             (7, Expiry::Scheduler { cpu: 2, token: 0 }),
             (Nanos::MAX, Expiry::Stat),
         ];
         all.iter().for_each(|&(when, what)| timers.set(when, what));
         let number = timers.wake(6, 77);
-        let order = [1, 3].map(|i| all[i].1).into_iter().chain([Expiry::Wake { task: 77, number }]);
-        let order: Vec<_> = order.chain([0, 2, 4, 5].map(|i| all[i].1)).collect();
+        let order = [1, 4].map(|i| all[i].1).into_iter().chain([Expiry::Wake { task: 77, number }]);
+        let order: Vec<_> = order.chain([0, 2, 3, 5, 6].map(|i| all[i].1)).collect();
         assert_eq!(timers.next(), 5);
         assert_eq!(std::iter::from_fn(|| timers.take()).collect::<Vec<_>>(), order);
         assert_eq!(timers.next(), Nanos::MAX);

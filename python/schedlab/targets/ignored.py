@@ -3,6 +3,7 @@
     given, and the target has it     it is set
     given, and the target has none   ignored: listed before the first run, below the table, in JSON and in the manifest
     swept, and the target has none   refused: the rows would be one measurement under several names
+    attention levels                 refused by real kernels: without them it would be another experiment
 
 A real kernel has a scheduler, a block cache and costs of its own. A simulated machine ignores nothing: what only a real
 one has (tunables, limits of memory, commands), the engine refuses before its first run.
@@ -44,6 +45,15 @@ def refuse_alike(cells: Sequence[Cell], on: str, effective: Callable[[Cell], Any
         raise UsageError(
             f"{' and '.join(differ)}: {on} makes nothing of it, so {values} would be one measurement under two names; "
             f"take it out of the sweep with --set {differ[0]}=..., or run the sweep where it counts"
+        )
+
+
+def refuse_attention(cells: Sequence[Cell], on: str) -> None:
+    """Refuse attention levels: only the simulator treats the jobs of an experiment by them."""
+    if any(cell.scenario.get("attention") for cell in cells):
+        raise UsageError(
+            f"attention: {on} runs the jobs of an experiment without attention levels; simulate it with --on sim, set "
+            "attention.enabled=false, or keep levels on a host, whatever runs there, with `schedlab attend`"
         )
 
 

@@ -43,7 +43,7 @@ impl fmt::Display for Problem {
 }
 
 /// Field and reason.
-type Fault = (String, String);
+pub(crate) type Fault = (String, String);
 
 impl Layout {
     /// Reads TOML. `file` is what messages call it.
@@ -73,7 +73,8 @@ impl Layout {
     }
 }
 
-fn check(layout: &Layout) -> Result<(), Fault> {
+/// The first fault of a layout whose types are right.
+pub(crate) fn check(layout: &Layout) -> Result<(), Fault> {
     levels(layout)?;
     rules(layout)?;
     attention(&layout.attention)?;

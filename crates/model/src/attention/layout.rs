@@ -9,6 +9,7 @@ use serde_json::Value;
 /// A layout as written; those that [`Layout::read`] returns are checked.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(rename = "AttentionLayout")]
 pub struct Layout {
     /// What it is for, in a line.
     #[serde(default)]
@@ -157,6 +158,28 @@ impl Rule {
         fits(&self.name, name)
             && (self.command.is_none() || fits(&self.command, &command()))
             && (self.cgroup.is_none() || fits(&self.cgroup, &cgroup()))
+    }
+}
+
+impl Default for Layout {
+    /// The three levels of `examples/attention/desktop.toml`, without what only a host has (weights of control groups) and without rules.
+    fn default() -> Self {
+        let level = |name: &str, nice, slice: Option<u64>| Level {
+            name: name.to_owned(),
+            nice,
+            slice: slice.map(|ms| Duration(ms * crate::MILLISECOND)),
+            policy: None,
+            weight: None,
+            io: None,
+        };
+        let batch = Level { policy: Some(Policy::Batch), io: Some(IoClass::Idle), ..level("batch", 10, Some(20)) };
+        Layout {
+            title: String::new(),
+            attention: ByAttention::default(),
+            overload: Overload::default(),
+            level: vec![level("foreground", 0, Some(1)), level("background", 3, None), batch],
+            rule: Vec::new(),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 //! exist, rules between fields.
 
 pub(super) mod arrivals;
+mod attention;
 mod jobs;
 mod locks;
 pub(super) mod machine;
@@ -30,6 +31,7 @@ pub(super) fn scenario(scenario: &Scenario) -> Result<(), Fault> {
     arrivals::check(scenario)?;
     shared(scenario)?;
     program::check(scenario)?;
+    attention::check(scenario)?;
     tunables(scenario)?;
     if let Some(length) = scenario.duration {
         lasting(&Path::top("duration"), length)?;

@@ -45,12 +45,14 @@ impl Hasher {
             groups,
             shared,
             duration,
+            attention,
             tunables,
             recording,
         } = scenario;
         let given = |choice: &Option<_>| choice.as_ref().map(|choice| Cow::Owned(text(choice)));
         // By name, without those that are left out where nothing is given.
         let fields = [
+            ("attention", attention.as_ref().map(|attention| Cow::Owned(text(attention)))),
             ("cache", given(cache)),
             ("duration", duration.as_ref().map(|duration| Cow::Owned(text(duration)))),
             ("elevator", given(elevator)),

@@ -10,6 +10,7 @@ use super::{
     translate::typed,
 };
 use crate::{
+    attention::{Attending, Layout},
     info::{self, Domain, Info, Promise},
     machine::Machine,
     scenario::{Choice, GroupSpec, Job, RECLAIM, Recording, Scenario, Setting, Shared},
@@ -63,6 +64,7 @@ impl<'a> Judge<'a> {
             groups: BTreeMap::new(),
             shared: BTreeMap::new(),
             duration: None,
+            attention: None,
             tunables: BTreeMap::new(),
             recording: None,
         };
@@ -75,6 +77,9 @@ impl<'a> Judge<'a> {
         if let Some(duration) = tree.get("duration") {
             scenario.duration = Some(typed::<Duration>(&Path::top("duration"), duration)?);
         }
+        if let Some(written) = tree.get("attention") {
+            scenario.attention = Some(attention(written)?);
+        }
         if let Some(tunables) = tree.get("tunables") {
             scenario.tunables = typed::<BTreeMap<String, Setting>>(&Path::top("tunables"), tunables)?;
         }
@@ -85,6 +90,7 @@ impl<'a> Judge<'a> {
             check::machine::check(&scenario.machine)?;
         }
         check::scenario(&scenario)?;
+        scenario.attention = scenario.attention.filter(|attention| attention.enabled);
         if scenario.cache.is_none() && !is_host(&tree["machine"]) {
             scenario.cache = self.cache_with_reclaim(&scenario)?;
         }
@@ -232,6 +238,17 @@ fn policy(field: &str, family: &[Info], written: &Value) -> Result<Choice, Fault
     }
     let settings = settings(info, &at, table, &["name"])?;
     Ok(Choice { name: info.name.to_owned(), settings })
+}
+
+/// Attention levels. A layout that has no levels has the usual ones; its title decides nothing.
+fn attention(written: &Value) -> Result<Attending, Fault> {
+    let mut whole = written.clone();
+    if let Some(layout) = whole.get_mut("layout").and_then(Value::as_object_mut) {
+        layout.entry("level").or_insert_with(|| serde_json::json!(Layout::default().level));
+    }
+    let mut attending: Attending = typed(&Path::top("attention"), &whole)?;
+    attending.layout.title.clear();
+    Ok(attending)
 }
 
 /// Each processor once, in order; all of them are none named.

@@ -7,6 +7,7 @@ use super::{
     shape,
 };
 use crate::{
+    attention::Attending,
     info::{Domain, Info, MetricInfo, Parameter, Scope},
     machine::Machine,
     scenario::{GroupSpec, Job, Shared},
@@ -22,6 +23,7 @@ pub fn schema(catalogue: &Catalogue<'_>) -> Value {
     let job = definition::<Job>(&mut generator);
     let group = generator.subschema_for::<GroupSpec>();
     let shared = generator.subschema_for::<Shared>();
+    let attending = generator.subschema_for::<Attending>();
     let quantity = Quantities::new(&mut generator);
     let duration = quantity.duration.clone();
     let mut schema = generator.into_root_schema_for::<Experiment>().to_value();
@@ -48,6 +50,7 @@ pub fn schema(catalogue: &Catalogue<'_>) -> Value {
     extend(&mut properties["groups"], json!({ "additionalProperties": group, "propertyNames": name }));
     extend(&mut properties["shared"], json!({ "additionalProperties": shared, "propertyNames": name }));
     extend(&mut properties["duration"], duration);
+    extend(&mut properties["attention"], attending.to_value());
     let setting = json!({ "type": ["string", "integer", "boolean"] });
     extend(
         &mut properties["tunables"],
@@ -58,6 +61,8 @@ pub fn schema(catalogue: &Catalogue<'_>) -> Value {
     schema["$defs"]["Goal"]["properties"]["minimize"]["items"] = metric.clone();
     schema["$defs"]["Goal"]["properties"]["maximize"]["items"] = metric;
     schema["$defs"]["Goal"]["properties"]["weights"]["propertyNames"] = json!({ "$ref": "#/$defs/Metric" });
+    // A layout without levels has the usual ones here.
+    schema["$defs"]["AttentionLayout"].as_object_mut().map(|layout| layout.remove("required"));
     schema["$defs"]["Metric"] = any_metric(catalogue.metrics);
     sweep(&mut schema["$defs"]["Sweep"]);
     schema
@@ -232,6 +237,5 @@ fn sweep(schema: &mut Value) {
         "anyOf": [lists, { "type": "array", "items": lists }],
     });
     schema["additionalProperties"] = json!({ "type": "array", "minItems": 1 });
-    schema["propertyNames"] =
-        json!({ "pattern": r"^(zip$|duration$|machine|scheduler|elevator|cache|reclaim|workload|groups|shared)" });
+    schema["propertyNames"] = json!({ "pattern": r"^(zip$|duration$|machine|scheduler|elevator|cache|reclaim|workload|groups|shared|attention)" });
 }

@@ -21,8 +21,19 @@ const MOST_RUNS: u64 = 10_000_000;
 /// Most bytes of all cells together, written out.
 const MOST_BYTES: u64 = 1 << 28;
 /// What can be swept.
-pub(super) const SWEPT: [&str; 10] =
-    ["machine", "scheduler", "elevator", "cache", "reclaim", "workload", "groups", "shared", "duration", "tunables"];
+pub(super) const SWEPT: [&str; 11] = [
+    "machine",
+    "scheduler",
+    "elevator",
+    "cache",
+    "reclaim",
+    "workload",
+    "groups",
+    "shared",
+    "duration",
+    "attention",
+    "tunables",
+];
 
 /// Lists of values by the path of the field that takes them.
 pub type Lists = BTreeMap<String, Vec<Value>>;
@@ -262,6 +273,7 @@ fn base(experiment: &Experiment) -> Value {
     put("groups", table(&experiment.groups));
     put("shared", table(&experiment.shared));
     put("duration", experiment.duration.clone());
+    put("attention", experiment.attention.clone());
     put("tunables", table(&experiment.tunables));
     put("recording", experiment.recording.clone());
     Value::Object(base)

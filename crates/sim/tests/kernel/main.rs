@@ -1,6 +1,7 @@
 //! The evidence that the simulated kernel is right, whatever its policy. One program of many modules: the kernel is compiled for
 //! every policy and listener, and once is enough. What only one policy does is tested next to this folder.
 
+mod attention;
 mod audit;
 mod balancing;
 mod calls;

@@ -25,6 +25,9 @@ pub fn write(scenario: &Scenario, label: &str) -> Result<String, Problem> {
 }
 
 fn task_set(scenario: &Scenario) -> Result<Json, Fault> {
+    if scenario.attention.is_some() {
+        return Err(Fault::new(Path::top("attention"), "rt-app runs its tasks without levels: leave it out"));
+    }
     let all = Path::top("workload");
     let mut used = Used::default();
     let tasks = scenario
