@@ -159,11 +159,11 @@ def test_what_is_over_at_once_has_no_estimate():
 
 
 def test_looking_at_many_tasks_takes_little_of_a_processor():
-    code = "import threading, time; [threading.Thread(target=time.sleep, args=(1,)).start() for _ in range(200)]"
+    code = "import threading, time; [threading.Thread(target=time.sleep, args=(3,)).start() for _ in range(200)]"
     (run,) = timed(PYTHON, "-c", code)["runs"]
-    # A hundredth is allowed; what the next look takes is not known before it.
+    # A hundredth is allowed, and half of one for connections; that tasks are many is known only after a few looks.
     assert run["waits"]["own_ns"] < 0.03 * run["elapsed_ns"]
-    assert run["waits"]["whole"]["timer_ns"] > 100e9
+    assert run["waits"]["whole"]["timer_ns"] > 400e9
 
 
 @settings(deadline=None)

@@ -93,22 +93,21 @@ struct Pace {
     part: u32,
     phase: f64,
     due: Instant,
-    looks: u32,
-    took: Duration,
+    /// What a look takes, of the last few.
+    mean: Duration,
 }
 
 impl Pace {
     fn new(period: Duration, part: u32) -> Pace {
-        let (looks, took) = (0, Duration::ZERO);
-        Pace { period, part, phase: 0.5, due: Instant::now() + period / 2, looks, took }
+        Pace { period, part, phase: 0.5, due: Instant::now() + period / 2, mean: Duration::ZERO }
     }
 
     /// A look has taken that much processor time.
     fn looked(&mut self, took: Duration) {
-        (self.looks, self.took) = (self.looks + 1, self.took + took);
+        // A single one that took long makes no long gap, and one of many tasks counts soon.
+        self.mean = (self.mean * 3 + took) / 4;
         self.phase = (self.phase + STEP).fract();
-        // By the mean of all looks: a single one that took long makes no gap.
-        self.due = Instant::now() + self.period.max(self.took / self.looks * self.part).mul_f64(0.5 + self.phase);
+        self.due = Instant::now() + self.period.max(self.mean * self.part).mul_f64(0.5 + self.phase);
     }
 }
 
