@@ -143,7 +143,7 @@ def test_a_stopped_task_waits_for_something_else():
     assert seen["other_ns"] == pytest.approx(1, abs=off(found)), seen
 
 
-def test_connections_that_nobody_could_look_at_are_counted():
+def test_connections_that_end_unseen_are_counted():
     code = "import socket\nserver = socket.create_server(('127.0.0.1', 0))\nfor _ in range(200):\n"
     code += "    with socket.create_connection(server.getsockname()): server.accept()[0].close()\n"
     (run,) = timed(PYTHON, "-c", code)["runs"]

@@ -7,26 +7,7 @@ use schedlab_model::{
 };
 use std::collections::BTreeMap;
 
-const LAYOUT: &str = r#"
-[[level]]
-name = "above"
-nice = -1
-[[level]]
-name = "foreground"
-nice = 0
-[[level]]
-name = "background"
-nice = 2
-[[level]]
-name = "between"
-nice = 3
-[[level]]
-name = "batch"
-nice = 5
-[[level]]
-name = "last"
-nice = 10
-"#;
+const LAYOUT: &str = include_str!("layouts/six.toml");
 const FOREGROUND: usize = 1;
 const BACKGROUND: usize = 2;
 const BATCH: usize = 4;
@@ -62,7 +43,7 @@ fn standing(rule: &Attention, program: Program) -> Standing {
     rule.placement(program).unwrap().standing
 }
 
-/// Each of these programs uses that many processors in each of so many periods.
+/// Each of these programs uses that many processors in each of that number of periods.
 fn periods(rule: &mut Attention, from: Nanos, count: u64, used: &[(Program, f64)]) -> Nanos {
     let used: BTreeMap<Program, Nanos> = used.iter().map(|(p, share)| (*p, (share * PERIOD as f64) as Nanos)).collect();
     (1..=count).for_each(|n| rule.period(from + n * PERIOD, &used));

@@ -2,26 +2,7 @@
 
 use schedlab_model::attention::{Layout, schema};
 
-const LAYOUT: &str = r#"
-[[level]]
-name = "above"
-nice = -1
-[[level]]
-name = "foreground"
-nice = 0
-[[level]]
-name = "background"
-nice = 2
-[[level]]
-name = "between"
-nice = 3
-[[level]]
-name = "batch"
-nice = 5
-[[level]]
-name = "last"
-nice = 10
-"#;
+const LAYOUT: &str = include_str!("layouts/six.toml");
 
 fn refused(text: &str) -> String {
     Layout::read(text, "mine.toml").unwrap_err().to_string()

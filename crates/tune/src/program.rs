@@ -19,7 +19,7 @@ use std::{
     time::Duration,
 };
 
-/// Most threads of an entry: so many fit into it.
+/// Most threads of an entry: no more fit into it.
 pub const MOST_THREADS: usize = 400;
 /// Without the right to administer the system, the kernel sets the nice value of an autogroup ten times a second at most.
 const AGAIN: Duration = Duration::from_millis(110);

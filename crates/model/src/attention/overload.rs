@@ -34,7 +34,7 @@ pub(super) struct User {
 }
 
 impl User {
-    /// The level it is at, of so many.
+    /// The level it is at, where there are `levels`.
     pub(super) fn level(&self, levels: usize) -> usize {
         (self.base + self.lowered).min(levels - 1)
     }

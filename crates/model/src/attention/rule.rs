@@ -85,7 +85,7 @@ pub struct Attention {
 }
 
 impl Attention {
-    /// Nothing known yet, at that time, on a machine of so many processors. The layout is a checked one.
+    /// Nothing known yet, at that time, on a machine with that number of processors. The layout is a checked one.
     pub fn new(layout: Layout, processors: usize, at: Nanos) -> Attention {
         let moved = MOVED.map(|name| layout.number(name).expect("the layout is checked"));
         let levels = Levels::new(layout.level.len(), processors);

@@ -6,8 +6,8 @@
 //! time in a wait  =  sum over the looks that found it in it of the time since the look before
 //! ```
 //!
-//! Looks are 10 ms apart on average, at moments that no period of the command can agree with, and farther apart where there are so many tasks that
-//! looking would take more than 1 % of a processor. Connections are looked at less often, by a pace of their own: it leaves no gap in the other.
+//! Looks are 10 ms apart on average, at moments that no period of the command can agree with, and farther apart where
+//! the tasks are too many to be looked at for 1 % of a processor. Connections are looked at less often, by a pace of their own: it leaves no gap in the other.
 
 use super::{
     cause::{Call, Cause, Wait},
@@ -257,10 +257,10 @@ mod tests {
     fn a_thread_that_waits_for_a_remote_end_names_its_socket() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let place = listener.local_addr().unwrap();
-        let (told, number) = std::sync::mpsc::channel();
+        let (sender, number) = std::sync::mpsc::channel();
         let thread = std::thread::spawn(move || {
             let mut client = std::net::TcpStream::connect(place).unwrap();
-            told.send(nix::unistd::gettid().as_raw()).unwrap();
+            sender.send(nix::unistd::gettid().as_raw()).unwrap();
             client.read_to_end(&mut Vec::new()).unwrap()
         });
         let (server, _) = listener.accept().unwrap();
