@@ -21,13 +21,14 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 import moving_trees
 import planted
+import slow_peers
 from bench import machine
 
 from schedlab import _core
 
 ENOUGH = 0.9
 LASTING = "4s"
-SITUATIONS = planted.SITUATIONS | moving_trees.SITUATIONS
+SITUATIONS = planted.SITUATIONS | slow_peers.SITUATIONS | moving_trees.SITUATIONS
 
 
 def asked() -> dict:

@@ -16,6 +16,27 @@ LAYOUT = """
 attention = { dwell = "100ms", stay = "200ms", foreground = 1 }
 level = [{ name = "foreground", nice = 1 }, { name = "background", nice = 4 }, { name = "batch", nice = 9 }]
 """
+EXPERIMENT = """
+duration = "2s"
+metrics = ["tasks.focused.share"]
+[machine]
+preset = "uniform"
+processors = 1
+[scheduler]
+name = "eevdf"
+[workload.focused]
+load = "spin"
+passes = "forever"
+[workload.hog]
+load = "spin"
+passes = "forever"
+[attention]
+focus = [{ at = "0s", job = "focused" }]
+period = "100ms"
+layout = { rule = [{ name = "hog", level = "batch" }], attention = { dwell = "0s" }, overload = { share = 1.0 } }
+[sweep]
+"attention.enabled" = [false, true]
+"""
 PATIENCE_SECONDS = 20
 #: The screen of the test.
 SCREEN = ":93"
@@ -152,3 +173,15 @@ def test_windows_have_the_focus_that_a_window_manager_gives(screen, attending):
         assert until(lambda: nice(second.pid) == 4)
         os.killpg(daemon.pid, signal.SIGTERM)
         assert until(lambda: (nice(first.pid), nice(second.pid)) == (0, 0))
+
+
+def test_levels_of_an_experiment_are_compared_blind_on_the_host(schedlab):
+    (schedlab.folder / "levels.toml").write_text(EXPERIMENT)
+    sealed = schedlab.json("run", "levels.toml", "--on", "host", "--blind", "--dirty", "--seeds", "2")
+    assert [cell["factors"] for cell in sealed["cells"]] == [{"setting": "A"}, {"setting": "B"}]
+    share = {cell["factors"]["setting"]: cell["metrics"]["tasks.focused.share"]["mean"] for cell in sealed["cells"]}
+    better = max(share, key=share.get)
+    meant = schedlab.json("unseal", sealed["folder"], "--verdict", f"more for the focus under {better}")["letters"]
+    assert meant[better] == {"attention.enabled": True}
+    # Without levels two hogs share evenly; nice 0 has 9 times the weight of nice 10.
+    assert share[better] > 75 > 60 > min(share.values()) > 40

@@ -106,18 +106,11 @@ def test_what_is_ignored_is_reported_before_the_runs_below_the_table_in_json_and
     assert "ignores" not in schedlab("run", "x.toml", "--on", "sim,host").stderr, "nothing is measured"
 
 
-@pytest.mark.parametrize("words", [("host", "--trust"), ("host", "--dry-run"), ("guest:6.1", "--dry-run")])
-def test_attention_levels_are_refused_where_they_are_not_simulated(schedlab, words):
-    levels = '[attention]\nfocus = [{ at = "0s", job = "hog" }]\n'
-    (schedlab.folder / "x.toml").write_text(FILE + levels)
-    done = schedlab("run", "x.toml", "--on", *words)
-    refused(done, "attention: ", "attention levels; simulate it with --on sim", "`schedlab attend`")
-
-
-def test_attention_levels_that_are_not_enabled_are_none():
-    cells = asked("attention={ enabled = false, focus = [{ at = '0s', job = 'hog' }] }").cells()
-    ignored.refuse_attention(cells, "host")
-    assert "attention" not in cells[0].scenario
+def test_attention_levels_are_none_of_what_a_host_ignores():
+    sweep = '[attention]\nfocus = [{ at = "0s", job = "hog" }]\n[sweep]\n"attention.enabled" = [false, true]'
+    cells = Experiment.from_text(FILE + sweep, "x.toml").cells()
+    ignored.refuse_alike(cells, "host", ignored.of_kernel)
+    assert ["attention" in cell.scenario for cell in cells] == [False, True]
 
 
 def test_a_sweep_of_what_tasks_share_is_none_of_what_a_host_ignores():

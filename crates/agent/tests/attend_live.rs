@@ -224,6 +224,36 @@ fn the_focus_moves_whole_trees_and_sigkill_leaves_nothing() {
     assert_eq!(Attributes::of(other.pid()).unwrap().runtime, usual);
 }
 
+/// The nice value of the autogroup that a process is in.
+fn autogroup(pid: i32) -> i32 {
+    let text = fs::read_to_string(format!("/proc/{pid}/autogroup")).unwrap();
+    text.trim().rsplit(' ').next().unwrap().parse().unwrap()
+}
+
+#[test]
+fn the_autogroup_of_a_session_follows_its_level_and_goes_back() {
+    let on = fs::read_to_string("/proc/sys/kernel/sched_autogroup_enabled").is_ok_and(|enabled| enabled.trim() == "1");
+    if !on {
+        eprintln!("skipped: this kernel does not divide by sessions");
+    }
+    if skips() || !on {
+        return;
+    }
+    let (one, other) = (Tree::new(TWO), Tree::new(TWO));
+    let groups = || [autogroup(one.pid()), autogroup(other.pid())];
+    let mut daemon = Daemon::start(&[], None);
+    daemon.focus(one.pid());
+    until("the foreground", || groups() == [1, 0]);
+    daemon.focus(other.pid());
+    until("the others' foreground", || groups() == [4, 1]);
+    fs::write(format!("/proc/{}/autogroup", other.pid()), "7").unwrap();
+    daemon.focus(one.pid());
+    until("the first one's foreground", || autogroup(one.pid()) == 1 && other.nice() == [4; 3]);
+    assert_eq!(autogroup(other.pid()), 7, "another process has changed it");
+    daemon.kill();
+    until("the restorer", || groups() == [0, 7] && daemon.entries() == 0);
+}
+
 #[test]
 fn what_a_program_starts_later_is_treated_alike_and_goes_back_too() {
     if skips() {

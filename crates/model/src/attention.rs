@@ -8,8 +8,10 @@
 //! overload  demand of a level, which programs go down, and when they come back
 //! rule      the three together: focus and loads in, a level for each program out
 //! attending the same in an experiment: its jobs are the programs, and the file says when each has the focus
+//! attended  that rule at work on the tasks of such a run
 //! ```
 
+mod attended;
 mod attending;
 mod check;
 mod layout;
@@ -18,6 +20,7 @@ mod pattern;
 mod rank;
 mod rule;
 
+pub use attended::{Attended, Found, Treatment};
 pub use attending::{Attending, FocusChange};
 pub use check::Problem;
 pub(crate) use check::check;

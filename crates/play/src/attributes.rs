@@ -15,7 +15,7 @@ use schedlab_model::{
 use std::io;
 
 /// The level of a class whose level is not given.
-const USUAL_LEVEL: u8 = 4;
+pub(crate) const USUAL_LEVEL: u8 = 4;
 /// The highest nice value of Linux.
 const MOST_NICE: i8 = 19;
 

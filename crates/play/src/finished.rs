@@ -1,6 +1,6 @@
 //! What a run leaves when it is over, from which its outcome is computed.
 
-use crate::{setup::Setup, volume::counts::Counts};
+use crate::{attention::Notes, setup::Setup, volume::counts::Counts};
 use schedlab_linux::{proc::stat::Stat, process::Usage, sched::Standing};
 use schedlab_observe::tracing::Recorded;
 use schedlab_tune::Mismatch;
@@ -8,6 +8,8 @@ use schedlab_tune::Mismatch;
 /// What a run leaves, from which its rows are computed.
 pub(crate) struct FinishedRun<'a> {
     pub setup: &'a Setup,
+    /// What was not as attention levels say.
+    pub attention: Notes,
     pub ends: Vec<Option<End>>,
     /// Jobs of children that were at work when the run was over, and what each had used.
     pub orphans: Vec<(usize, Usage)>,

@@ -7,6 +7,7 @@
 //! Everything is allocated, made and filled before the tasks begin; between then and the end nothing allocates, and the supervisor
 //! sleeps.
 
+mod attention;
 mod attributes;
 mod awaited;
 mod calibrate;

@@ -4,6 +4,7 @@
 //! deleted. If the supervisor itself is killed, the kernel kills its workers with it.
 
 use crate::{
+    attention::Attention,
     attributes,
     finished::{End, FinishedRun},
     launch::{adopt, launch},
@@ -59,12 +60,14 @@ pub fn supervise(
     let apart = attributes::keep_off(&setup.used);
     let mut records = Records::start(journal, &plan.options, &setup, &generators)?;
     setup.groups.limit();
+    let mut attention = Attention::new(&plan.scenario, &setup, &leaders)?;
     let standing = sched::raise(0, setup.workload.highest_priority);
     let (before, own_before, began_unix_ns) = (Stat::read(root)?, clock::process_time(), clock::wall_clock());
     let moved_before = volume.map(Mounted::begin).transpose()?;
     generators.begin();
     let start = open_barrier(&setup);
-    let reason = workers.watch(plan, &setup, start, &signals, &mut records)?;
+    attention.begin(start);
+    let reason = workers.watch(plan, start, &signals, &mut records, &mut attention)?;
     // At once: what they still do is not the run's.
     let mut stopped = workers.stop(&setup);
     let (end, counted_until) = (stopped.at, last_account(&setup, &stopped));
@@ -86,6 +89,7 @@ pub fn supervise(
     let span = (start, end);
     let run = FinishedRun {
         setup: &setup,
+        attention: attention.into_notes(),
         ends,
         orphans,
         unmaking_ns: stopped.mean_end(),
@@ -229,15 +233,16 @@ impl Workers {
         task.or(leader).or(generator).map(|ended| format!("a task {} before the start", how(ended.signal)))
     }
 
-    /// Sleeps until the run is over, but for the emptying of the recorder's buffers.
+    /// Sleeps until the run is over, but for the emptying of the recorder's buffers and what attention levels need.
     fn watch(
         &mut self,
         plan: &Plan,
-        setup: &Setup,
         start: u64,
         signals: &Signals,
         records: &mut Records,
+        attention: &mut Attention<'_>,
     ) -> Result<Reason, Fault> {
+        let setup = attention.setup;
         let too_long = start.saturating_add(plan.options.at_most.0);
         let duration = plan.scenario.duration.map(|length| start.saturating_add(length.0));
         let (limit, at_limit) = match duration {
@@ -259,9 +264,10 @@ impl Workers {
             if now >= limit {
                 return Ok(at_limit);
             }
+            attention.attend(now);
             let recording = records.drain();
             let most = if recording { plan.options.drain_every.0.max(1) } else { u64::MAX };
-            if signals.wait((limit - now).min(most)) {
+            if signals.wait(limit.min(attention.next()).saturating_sub(now).min(most)) {
                 return Ok(Reason::Signal);
             }
         }

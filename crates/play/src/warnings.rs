@@ -125,6 +125,7 @@ fn of_run(run: &FinishedRun<'_>, all: &mut Vec<Caution>) {
             "give the jobs one `session`, or choose with `scheduler.autogroup` what is meant",
         ));
     }
+    all.extend(run.attention.cautions());
     let refused = run.setup.groups.refused.iter();
     all.extend(refused.map(|seen| caution(seen.clone(), "shares and limits are not those asked for", "run as root")));
 }

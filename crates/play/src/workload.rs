@@ -36,11 +36,6 @@ pub(crate) struct Workload {
 impl Workload {
     pub fn new(plan: &Plan) -> Result<Workload, Fault> {
         let scenario = &plan.scenario;
-        if scenario.attention.is_some() {
-            let why =
-                "attention: only the simulator treats the jobs of an experiment by it; `schedlab attend` is for hosts";
-            return Err(Fault::Wrong(why.to_owned()));
-        }
         let programs = compile(scenario)?;
         let all: u64 = scenario.workload.values().map(|job| u64::from(job.count)).sum();
         if all > u64::from(MOST_TASKS) {

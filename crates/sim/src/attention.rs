@@ -11,19 +11,17 @@
 //! by itself is what it had when it was first seen, or, if it came from a treated one, what that one had.
 
 use crate::{
-    attended::{Attended, Treatment},
     kernel::Kernel,
     process::{Process, State},
     timers::Expiry,
 };
 use schedlab_model::{
     Nanos,
-    attention::{Placement, Program},
+    attention::{Found, Program, Treatment},
     event::{NO_TASK, Observer},
     task::{Policy, Task, TaskId},
 };
 use schedlab_policies::schedulers::Scheduler;
-use std::collections::BTreeMap;
 
 #[cfg(test)]
 mod tests;
@@ -34,41 +32,31 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     #[inline(never)]
     pub fn attend(&mut self) {
         let Some(mut attended) = self.attended.take() else { return };
-        attended.change_focus(self.now);
-        if attended.period_ends <= self.now {
-            self.forget_ended(&mut attended);
-            let used = self.used_by_jobs();
-            attended.end_period(self.now, used);
-        } else {
-            attended.rule.settle(self.now);
+        attended.ask(self.now, || self.used_by_jobs());
+        let found: Vec<Found> = (0..self.view.tasks.len() as TaskId).filter_map(|task| self.found(task)).collect();
+        for (task, wanted) in attended.due(&found) {
+            self.set_treatment(task, wanted);
         }
-        self.treat(&mut attended);
         self.set_timer(attended.next(), Expiry::Attention);
         self.attended = Some(attended);
     }
 
-    /// Jobs all of whose tasks have ended are no programs any more.
-    fn forget_ended(&self, attended: &mut Attended) {
-        let mut alive = vec![false; attended.homes.len()];
+    /// The processor time of each job so far; none if all of its tasks have ended.
+    fn used_by_jobs(&mut self) -> Vec<Option<Nanos>> {
+        let mut used = vec![None; self.finite.len()];
         let living = |process: &&Process| !process.kernel && process.state != State::Dead;
-        self.processes.iter().filter(living).for_each(|process| alive[usize::from(process.job)] = true);
-        let ended = alive.iter().enumerate().filter(|(_, alive)| !**alive);
-        ended.for_each(|(job, _)| attended.rule.leave(job as Program));
-    }
-
-    /// The processor time of each job so far.
-    fn used_by_jobs(&mut self) -> BTreeMap<Program, Nanos> {
-        let mut used = BTreeMap::new();
+        self.processes.iter().filter(living).for_each(|process| used[usize::from(process.job)] = Some(0));
+        let mut add = |job: Program, time| used[job as usize].iter_mut().for_each(|used| *used += time);
         for cpu in 0..self.cpus.len() {
             self.settle(cpu);
             let task = self.cpus[cpu].running;
             if task != NO_TASK && !self.is_kernel(task) {
-                *used.entry(self.program_of(task)).or_default() += self.cpus[cpu].spent.iter().sum::<Nanos>();
+                add(self.program_of(task), self.cpus[cpu].spent.iter().sum::<Nanos>());
             }
         }
         let Some(caches) = &self.caches else { return used };
         for task in (0..self.view.tasks.len() as TaskId).filter(|task| !self.is_kernel(*task)) {
-            *used.entry(self.program_of(task)).or_default() += caches.ran(task);
+            add(self.program_of(task), caches.ran(task));
         }
         used
     }
@@ -77,24 +65,11 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         self.processes[task as usize].job.into()
     }
 
-    /// Has every task of a job that the rule knows treated as its level says. All are seen before the first is changed.
-    fn treat(&mut self, attended: &mut Attended) {
-        let placed: BTreeMap<Program, Placement> = attended.rule.placements().collect();
-        let level = |kernel: &Self, task| placed.get(&kernel.program_of(task)).map(|placement| placement.level);
-        let all = 0..self.view.tasks.len() as TaskId;
-        let due: Vec<(TaskId, usize)> =
-            all.filter(|task| self.may_be_treated(*task)).filter_map(|task| Some((task, level(self, task)?))).collect();
-        for (task, _) in &due {
-            attended.see(*task, self.view.tasks[*task as usize].parent, self.treatment(*task));
-        }
-        for (task, level) in due {
-            let Some(known) = &mut attended.treated[task as usize] else { continue };
-            let wanted = known.own.at(&attended.rule.layout().level[level]);
-            if wanted != known.ours && self.treatment(task) == known.ours {
-                known.ours = wanted;
-                self.set_treatment(task, wanted);
-            }
-        }
+    /// A task that attention may treat.
+    fn found(&self, task: TaskId) -> Option<Found> {
+        let parent = self.view.tasks[task as usize].parent;
+        let found = || Found { task, parent, job: self.program_of(task), now: self.treatment(task) };
+        self.may_be_treated(task).then(found)
     }
 
     /// Whether a task lives and is an ordinary one.

@@ -2,7 +2,6 @@
 
 use crate::{
     RunError,
-    attended::Attended,
     caches::Caches,
     clock::Clock,
     costs::costs,
@@ -21,6 +20,7 @@ use crate::{
 };
 use schedlab_model::{
     Nanos, SECOND,
+    attention::Attended,
     event::{Kind, NO_TASK, Observer},
     machine::{self},
     processors::{CpuSet, PerProcessor},
@@ -84,7 +84,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             deferred: CpuSet::none(),
             policy_rng: Rng::stream(seed, POLICY_STREAM),
             caches: Caches::of(machine, scenario.attention.is_some()),
-            attended: Attended::of(scenario),
+            attended: Attended::of(scenario, scenario.machine.processors.get().into()),
             speeds: Speeds::of(&machine.topology()),
             devices: machine.devices.values().map(device).collect(),
             device_rng: Rng::stream(seed, DEVICE_STREAM),

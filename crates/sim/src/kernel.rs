@@ -1,7 +1,6 @@
 //! The simulated kernel: its state. Its operations are in the other files, each of which adds to it.
 
 use crate::{
-    attended::Attended,
     caches::Caches,
     clock::Clock,
     costs::Costs,
@@ -17,6 +16,7 @@ use crate::{
 };
 use schedlab_model::{
     Nanos,
+    attention::Attended,
     event::{Event, Kind, Observer},
     machine::Preemption,
     processors::{CpuSet, PerProcessor},

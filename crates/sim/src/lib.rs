@@ -6,7 +6,7 @@
 //! `accounting.rs` whose the time is; `oracle.rs` what no kernel knows; `interpret.rs` what a task does next; `services.rs` what
 //! system calls do; `sharing.rs` what tasks wait for each other with; `replay.rs` (over `replayed.rs`) what tasks of a recording do again;
 //! `treatment.rs` how a task comes to be treated
-//! differently, `attention.rs` (over `attended.rs`) how that follows attention levels, `protocols.rs` what priority the holder of a lock has;
+//! differently, `attention.rs` how that follows attention levels, `protocols.rs` what priority the holder of a lock has;
 //! `monolithic.rs` and `messages.rs` the two personalities, over `storage/` and `files.rs`; `layout.rs` where files
 //! lie. `boot.rs`, `programs.rs`, `costs.rs` and `hardware.rs` build it from a scenario. `follow.rs` replays a policy against the
 //! recording of a real kernel.
@@ -32,7 +32,6 @@
 //! `examples/embed.rs` compares three schedulers, and `examples/own_policies` in the repository brings a policy of its own.
 
 mod accounting;
-mod attended;
 mod attention;
 mod audit;
 mod boot;

@@ -57,7 +57,6 @@ def _target(name: str, experiment: Specification, cells: list[Cell], conditions:
         return {"effects": _effects(cells, name), "unseen": UNSEEN}
     if name.startswith(GUEST):
         kernel, own = processors(name.removeprefix(GUEST))
-        ignored.refuse_attention(cells, name)
         ignored.refuse_alike(cells, name, lambda cell: ignored.of_kernel(cell, ignored.OF_A_GUEST))
         for cell in cells:
             refuse_impossible(cell, experiment.is_of_host, own)

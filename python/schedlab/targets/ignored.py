@@ -3,7 +3,6 @@
     given, and the target has it     it is set
     given, and the target has none   ignored: listed before the first run, below the table, in JSON and in the manifest
     swept, and the target has none   refused: the rows would be one measurement under several names
-    attention levels                 refused by real kernels: without them it would be another experiment
 
 A real kernel has a scheduler, a block cache and costs of its own. A simulated machine ignores nothing: what only a real
 one has (tunables, limits of memory, commands), the engine refuses before its first run.
@@ -48,22 +47,14 @@ def refuse_alike(cells: Sequence[Cell], on: str, effective: Callable[[Cell], Any
         )
 
 
-def refuse_attention(cells: Sequence[Cell], on: str) -> None:
-    """Refuse attention levels: only the simulator treats the jobs of an experiment by them."""
-    if any(cell.scenario.get("attention") for cell in cells):
-        raise UsageError(
-            f"attention: {on} runs the jobs of an experiment without attention levels; simulate it with --on sim, set "
-            "attention.enabled=false, or keep levels on a host, whatever runs there, with `schedlab attend`"
-        )
-
-
 def of_kernel(cell: Cell, takes: Sequence[str] = OF_A_HOST) -> Any:
     """What decides a run on a real kernel: the tasks, the settings, and what it takes of the machine."""
     scenario = cell.scenario
     machine = [_bare(_at(scenario["machine"], path)) for path in takes]
     jobs = {name: {**job, "policy": _policy(job)} for name, job in scenario["workload"].items()}
     shared = scenario.get("shared")
-    return [jobs, scenario.get("groups"), shared, scenario.get("duration"), cell.host["tunables"], machine]
+    duration, attention = scenario.get("duration"), scenario.get("attention")
+    return [jobs, scenario.get("groups"), shared, duration, attention, cell.host["tunables"], machine]
 
 
 def _of_policies(definition: Mapping, cells: Sequence[Cell], scheduler: str) -> Iterator[str]:

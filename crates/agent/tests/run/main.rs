@@ -1,5 +1,6 @@
 //! Real runs on the kernel at hand. What is asserted are ratios and identities: no test expects a length of time.
 
+mod attention;
 mod changes;
 mod faults;
 mod pools;

@@ -1,11 +1,13 @@
 //! What attention makes of tasks, looked at inside the kernel.
 
 use super::*;
-use crate::attended::ANY;
 use schedlab_model::{MILLISECOND, SECOND, attention, request::IoClass, scenario::Scenario};
 use schedlab_policies::schedulers::Eevdf;
 
 type Simulated = Kernel<Eevdf, ()>;
+
+/// The usual level of a class of requests; any, where there is none.
+const ANY: u8 = 4;
 
 /// A scenario of these jobs, these changes of focus and this layout, which has the usual levels if it names none. It is not checked here.
 fn scene(processors: u16, workload: &str, focus: &str, layout: &str) -> Scenario {
@@ -93,7 +95,7 @@ fn the_largest_user_of_an_overloaded_level_goes_down_and_comes_back() {
     );
     let mut kernel = booted(&scene(2, &jobs, "", r#""rule": [{ "name": "*", "level": "foreground" }]"#));
     let lowered =
-        |kernel: &Simulated| [0, 1].map(|job| kernel.attended.as_ref().unwrap().rule.placement(job).unwrap().lowered);
+        |kernel: &Simulated| [0, 1].map(|job| kernel.attended.as_ref().unwrap().placement(job).unwrap().lowered);
     until(&mut kernel, 5_999);
     assert_eq!(lowered(&kernel), [0, 0]);
     until(&mut kernel, 7_001);
@@ -136,6 +138,7 @@ fn a_job_has_used_what_its_tasks_have_run() {
     let mut kernel = booted(&scene(4, jobs, focus, ""));
     until(&mut kernel, 4_000);
     let used = kernel.used_by_jobs();
-    assert_eq!(used, BTreeMap::from([(0, 2 * SECOND), (1, 4 * SECOND)]));
-    assert_eq!(kernel.attended.as_ref().unwrap().used, used);
+    assert_eq!(used, [Some(2 * SECOND), Some(4 * SECOND)]);
+    let at = |job| kernel.attended.as_ref().unwrap().placement(job).unwrap().used;
+    assert_eq!([at(0), at(1)], [0.4, 1.0], "in the last period");
 }

@@ -130,7 +130,6 @@ class Guest:
     def cells(self, cells: list[Cell]) -> list[Cell]:
         """The cells with a guest's processors. What cannot be asked of a guest is refused."""
         placed = []
-        ignored.refuse_attention(cells, self.name)
         ignored.refuse_alike(cells, self.name, partial(ignored.of_kernel, takes=ignored.OF_A_GUEST))
         for cell in cells:
             refuse_impossible(cell, self.of_host, self.processors)

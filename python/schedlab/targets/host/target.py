@@ -68,7 +68,6 @@ class Host:
                 f"tunables.{SCHED_EXT}: a scheduler that errs stops everybody, so only guests' kernels are given one: "
                 "run it --on guest:6.17"
             )
-        ignored.refuse_attention(cells, self.name)
         cells = [self._capped(self._on_all(cell)) for cell in cells]
         ignored.refuse_alike(cells, self.name, ignored.of_kernel)
         return [cell.but(hash=self._hash(cell)) for cell in cells]
