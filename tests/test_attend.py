@@ -182,6 +182,6 @@ def test_levels_of_an_experiment_are_compared_blind_on_the_host(schedlab):
     share = {cell["factors"]["setting"]: cell["metrics"]["tasks.focused.share"]["mean"] for cell in sealed["cells"]}
     better = max(share, key=share.get)
     meant = schedlab.json("unseal", sealed["folder"], "--verdict", f"more for the focus under {better}")["letters"]
-    assert meant[better] == {"attention.enabled": True}
+    assert meant[better] == {"attention.enabled": "true"}
     # Without levels two hogs share evenly; nice 0 has 9 times the weight of nice 10.
     assert share[better] > 75 > 60 > min(share.values()) > 40
