@@ -74,7 +74,7 @@ impl Scheduler for MyPolicy {
         origin: "TODO where it comes from",
         promises: &[Promise::WorkConserving(Reach::EachProcessor), Promise::RunsToBlock],
         parameters: &[],
-        source: include_str!("my_policy.rs"),
+        source: schedlab_model::documentation!("my_policy.rs"),
     };
 
     fn new(_: &Params, topology: &Topology, _: Nanos) -> Self {

@@ -139,9 +139,39 @@ pub struct Info {
     pub promises: &'static [Promise],
     /// Its parameters.
     pub parameters: &'static [Parameter],
-    /// The source file; its module documentation is the entry's page.
+    /// The head of the source file, or all of it: its module documentation is the entry's page. See [`crate::documentation!`].
     #[serde(skip)]
     pub source: &'static str,
+}
+
+/// The module documentation at the head of a source file, as written there; the code after it is not in the binary.
+#[macro_export]
+macro_rules! documentation {
+    ($file:literal) => {{
+        const TEXT: &str = include_str!($file);
+        const HEAD: [u8; $crate::info::documented(TEXT)] = *$crate::info::head(TEXT);
+        match std::str::from_utf8(&HEAD) {
+            Ok(head) => head,
+            Err(_) => panic!("it is cut between lines"),
+        }
+    }};
+}
+
+/// How many bytes of a text are in the lines at its head that begin with `//!`.
+pub const fn documented(text: &str) -> usize {
+    let (text, mut line) = (text.as_bytes(), 0);
+    while line + 2 < text.len() && text[line] == b'/' && text[line + 1] == b'/' && text[line + 2] == b'!' {
+        while line < text.len() && text[line] != b'\n' {
+            line += 1;
+        }
+        line += 1;
+    }
+    if line < text.len() { line } else { text.len() }
+}
+
+/// The first `N` bytes of a text.
+pub const fn head<const N: usize>(text: &str) -> &[u8; N] {
+    text.as_bytes().first_chunk().expect("a text has a head of itself")
 }
 
 impl Info {
@@ -322,5 +352,33 @@ impl Params {
             Value::Switch(v) => *v,
             other => panic!("{name} is {other:?}, not a switch"),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_documentation_of_a_file_ends_where_its_code_begins() {
+        for (text, head) in [
+            ("//! one\n//!\n//! two\n\nuse std;\n//! three\n", "//! one\n//!\n//! two\n"),
+            ("//! only", "//! only"),
+            ("//!", "//!"),
+            ("// none\n", ""),
+            ("/", ""),
+            ("", ""),
+        ] {
+            assert_eq!(&text[..documented(text)], head);
+        }
+        assert_eq!(head::<5>("//! one"), b"//! o");
+    }
+
+    #[test]
+    fn a_page_is_the_documentation_without_its_marks() {
+        let source = crate::documentation!("info.rs");
+        assert!(source.ends_with("derive from these entries.\n"), "{source}");
+        let info = Info { name: "", summary: "", year: 0, origin: "", promises: &[], parameters: &[], source };
+        assert!(info.page().starts_with("An entry of a family's table: "));
     }
 }

@@ -297,7 +297,7 @@ fn a_policys_name_is_its_files_and_every_policy_is_in_the_table() {
         let stem = path.rsplit('/').next().unwrap().trim_end_matches(".rs").to_owned();
         assert!(text.contains(&format!("name: \"{stem}\",")), "{path} has another name than its file");
         assert!(text.starts_with(&format!("//! # {stem}\n")), "{path} does not begin with its name");
-        assert!(text.contains(&format!("include_str!(\"{stem}.rs\")")), "{path} shows another file as its page");
+        assert!(text.contains(&format!("documentation!(\"{stem}.rs\")")), "{path} shows another file as its page");
         let camel: String = stem.split('_').map(|word| word[..1].to_uppercase() + &word[1..]).collect();
         assert!(text.contains(&format!("\nimpl Scheduler for {camel} ")), "{path} does not name its type {camel}");
         named.insert(stem);

@@ -112,7 +112,7 @@ impl<W: Weights> Entry for Arc<W> {
         origin: "storage controllers",
         promises: &[],
         parameters: &[],
-        source: include_str!("arc.rs"),
+        source: schedlab_model::documentation!("arc.rs"),
     };
 
     fn new(_: &Params, slots: u32) -> Self {

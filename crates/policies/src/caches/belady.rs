@@ -83,7 +83,7 @@ impl Entry for Belady {
         origin: "theory",
         promises: &[Promise::Clairvoyant],
         parameters: &[],
-        source: include_str!("belady.rs"),
+        source: schedlab_model::documentation!("belady.rs"),
     };
     const CLAIRVOYANT: bool = true;
 

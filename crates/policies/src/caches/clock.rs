@@ -68,7 +68,7 @@ impl Entry for Clock {
             logarithmic: false,
             host: None,
         }],
-        source: include_str!("clock.rs"),
+        source: schedlab_model::documentation!("clock.rs"),
     };
 
     fn new(params: &Params, slots: u32) -> Self {

@@ -53,7 +53,7 @@ impl Entry for Fifo {
         origin: "paging",
         promises: &[],
         parameters: &[],
-        source: include_str!("fifo.rs"),
+        source: schedlab_model::documentation!("fifo.rs"),
     };
 
     fn new(_: &Params, slots: u32) -> Self {

@@ -112,7 +112,7 @@ impl Entry for Lfu {
         origin: "paging",
         promises: &[],
         parameters: &[],
-        source: include_str!("lfu.rs"),
+        source: schedlab_model::documentation!("lfu.rs"),
     };
 
     fn new(_: &Params, slots: u32) -> Self {

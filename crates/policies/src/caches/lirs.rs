@@ -179,7 +179,7 @@ impl Entry for Lirs {
                 host: None,
             },
         ],
-        source: include_str!("lirs.rs"),
+        source: schedlab_model::documentation!("lirs.rs"),
     };
 
     fn new(params: &Params, slots: u32) -> Self {

@@ -51,7 +51,7 @@ impl Entry for Lru {
         origin: "paging",
         promises: &[],
         parameters: &[],
-        source: include_str!("lru.rs"),
+        source: schedlab_model::documentation!("lru.rs"),
     };
     const STACK: bool = true;
 

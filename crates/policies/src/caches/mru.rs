@@ -52,7 +52,7 @@ impl Entry for Mru {
         origin: "databases",
         promises: &[],
         parameters: &[],
-        source: include_str!("mru.rs"),
+        source: schedlab_model::documentation!("mru.rs"),
     };
 
     fn new(_: &Params, slots: u32) -> Self {

@@ -65,7 +65,7 @@ impl Entry for Random {
         origin: "paging",
         promises: &[],
         parameters: &[],
-        source: include_str!("random.rs"),
+        source: schedlab_model::documentation!("random.rs"),
     };
 
     fn new(_: &Params, slots: u32) -> Self {

@@ -153,7 +153,7 @@ impl<W: Weights> Entry for S3Fifo<W> {
                 host: None,
             },
         ],
-        source: include_str!("s3_fifo.rs"),
+        source: schedlab_model::documentation!("s3_fifo.rs"),
     };
 
     fn new(params: &Params, slots: u32) -> Self {

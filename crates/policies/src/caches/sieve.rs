@@ -60,7 +60,7 @@ impl Entry for Sieve {
         origin: "web caches",
         promises: &[],
         parameters: &[],
-        source: include_str!("sieve.rs"),
+        source: schedlab_model::documentation!("sieve.rs"),
     };
 
     fn new(_: &Params, slots: u32) -> Self {

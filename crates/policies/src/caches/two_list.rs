@@ -145,7 +145,7 @@ impl Entry for TwoList {
             logarithmic: false,
             host: None,
         }],
-        source: include_str!("two_list.rs"),
+        source: schedlab_model::documentation!("two_list.rs"),
     };
 
     fn new(params: &Params, slots: u32) -> Self {

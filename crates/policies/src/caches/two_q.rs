@@ -92,7 +92,7 @@ impl<W: Weights> Entry for TwoQ<W> {
                 host: None,
             },
         ],
-        source: include_str!("two_q.rs"),
+        source: schedlab_model::documentation!("two_q.rs"),
     };
 
     fn new(params: &Params, slots: u32) -> Self {

@@ -87,7 +87,7 @@ impl Entry for AdaptiveOrder {
             },
             STRICT,
         ],
-        source: include_str!("adaptive_order.rs"),
+        source: schedlab_model::documentation!("adaptive_order.rs"),
     };
 
     fn new(params: &Params, device: &Device) -> Self {

@@ -353,7 +353,7 @@ impl Entry for Anticipatory {
             ),
             time("antic_expire", "how long the drive waits for a task's next read", "6666667ns", Some("antic_expire")),
         ],
-        source: include_str!("anticipatory.rs"),
+        source: schedlab_model::documentation!("anticipatory.rs"),
     };
 
     fn new(params: &Params, _: &Device) -> Self {

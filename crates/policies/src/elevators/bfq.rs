@@ -532,7 +532,7 @@ impl Entry for Bfq {
             },
             count("back_seek_penalty", "how many times a way back counts", 1, "2", Some("back_seek_penalty")),
         ],
-        source: include_str!("bfq.rs"),
+        source: schedlab_model::documentation!("bfq.rs"),
     };
 
     fn new(params: &Params, device: &Device) -> Self {

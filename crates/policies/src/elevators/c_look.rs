@@ -58,7 +58,7 @@ impl Entry for CLook {
         origin: "after C-SCAN",
         promises: &[Promise::WorkConserving(Reach::Everywhere)],
         parameters: &[],
-        source: include_str!("c_look.rs"),
+        source: schedlab_model::documentation!("c_look.rs"),
     };
 
     fn new(_: &Params, _: &Device) -> Self {

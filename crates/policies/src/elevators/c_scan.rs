@@ -61,7 +61,7 @@ impl Entry for CScan {
         origin: "P. H. Seaman, R. A. Lind and T. L. Wilson, IBM",
         promises: &[Promise::WorkConserving(Reach::Everywhere)],
         parameters: &[],
-        source: include_str!("c_scan.rs"),
+        source: schedlab_model::documentation!("c_scan.rs"),
     };
 
     fn new(_: &Params, _: &Device) -> Self {

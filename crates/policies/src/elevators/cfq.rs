@@ -350,7 +350,7 @@ impl Entry for Cfq {
                 Some("fifo_expire_async"),
             ),
         ],
-        source: include_str!("cfq.rs"),
+        source: schedlab_model::documentation!("cfq.rs"),
     };
 
     fn new(params: &Params, _: &Device) -> Self {

@@ -139,7 +139,7 @@ impl Entry for Deadline {
         origin: "Jens Axboe, Linux 2.6",
         promises: &[Promise::WorkConserving(Reach::Everywhere), Promise::StarvationFree(Reach::Everywhere)],
         parameters: &[READ_EXPIRE, WRITE_EXPIRE, WRITES_STARVED, FIFO_BATCH, FRONT_MERGES],
-        source: include_str!("deadline.rs"),
+        source: schedlab_model::documentation!("deadline.rs"),
     };
 
     fn new(params: &Params, _: &Device) -> Self {

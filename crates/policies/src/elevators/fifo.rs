@@ -54,7 +54,7 @@ impl Entry for Fifo {
         origin: "batch monitors",
         promises: &[Promise::WorkConserving(Reach::Everywhere), Promise::StarvationFree(Reach::Everywhere)],
         parameters: &[],
-        source: include_str!("fifo.rs"),
+        source: schedlab_model::documentation!("fifo.rs"),
     };
 
     fn new(_: &Params, _: &Device) -> Self {

@@ -200,7 +200,7 @@ impl Entry for Kyber {
             period("read_lat", "within this time a read shall be answered", "2ms", Some("read_lat")),
             period("write_lat", "within this time a write shall be answered", "10ms", Some("write_lat")),
         ],
-        source: include_str!("kyber.rs"),
+        source: schedlab_model::documentation!("kyber.rs"),
     };
 
     fn new(params: &Params, device: &Device) -> Self {

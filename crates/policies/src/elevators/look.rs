@@ -62,7 +62,7 @@ impl Entry for Look {
         origin: "A. G. Merten",
         promises: &[Promise::WorkConserving(Reach::Everywhere)],
         parameters: &[TOWARDS],
-        source: include_str!("look.rs"),
+        source: schedlab_model::documentation!("look.rs"),
     };
 
     fn new(params: &Params, _: &Device) -> Self {

@@ -182,7 +182,7 @@ impl Entry for MqDeadline {
                 Some("async_depth"),
             ),
         ],
-        source: include_str!("mq_deadline.rs"),
+        source: schedlab_model::documentation!("mq_deadline.rs"),
     };
 
     fn new(params: &Params, _: &Device) -> Self {

@@ -56,7 +56,7 @@ impl Entry for NoElevator {
         origin: "Linux 3.13, the multi-queue block layer",
         promises: &[Promise::WorkConserving(Reach::Everywhere), Promise::StarvationFree(Reach::Everywhere)],
         parameters: &[],
-        source: include_str!("none.rs"),
+        source: schedlab_model::documentation!("none.rs"),
     };
 
     fn new(_: &Params, _: &Device) -> Self {

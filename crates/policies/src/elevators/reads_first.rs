@@ -78,7 +78,7 @@ impl Entry for ReadsFirst {
         origin: "Linux 1.0",
         promises: &[Promise::WorkConserving(Reach::Everywhere)],
         parameters: &[STRICT],
-        source: include_str!("reads_first.rs"),
+        source: schedlab_model::documentation!("reads_first.rs"),
     };
 
     fn new(params: &Params, device: &Device) -> Self {

@@ -64,7 +64,7 @@ impl Entry for Scan {
         origin: "P. J. Denning",
         promises: &[Promise::WorkConserving(Reach::Everywhere)],
         parameters: &[TOWARDS],
-        source: include_str!("scan.rs"),
+        source: schedlab_model::documentation!("scan.rs"),
     };
 
     fn new(params: &Params, _: &Device) -> Self {

@@ -55,7 +55,7 @@ impl Entry for Sstf {
         origin: "P. J. Denning",
         promises: &[Promise::WorkConserving(Reach::Everywhere)],
         parameters: &[],
-        source: include_str!("sstf.rs"),
+        source: schedlab_model::documentation!("sstf.rs"),
     };
 
     fn new(_: &Params, _: &Device) -> Self {

@@ -79,7 +79,7 @@ impl Entry for WritesFirst {
         origin: "a change to Linux 1.0, Alessandro Rubini",
         promises: &[Promise::WorkConserving(Reach::Everywhere)],
         parameters: &[STRICT],
-        source: include_str!("writes_first.rs"),
+        source: schedlab_model::documentation!("writes_first.rs"),
     };
 
     fn new(params: &Params, device: &Device) -> Self {

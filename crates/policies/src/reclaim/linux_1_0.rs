@@ -181,7 +181,7 @@ impl Entry for Linux10 {
             logarithmic: false,
             host: None,
         }],
-        source: include_str!("linux_1_0.rs"),
+        source: schedlab_model::documentation!("linux_1_0.rs"),
     };
 
     fn new(params: &Params) -> Self {

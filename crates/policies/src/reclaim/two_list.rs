@@ -372,7 +372,7 @@ impl Entry for TwoList {
                 host: None,
             },
         ],
-        source: include_str!("two_list.rs"),
+        source: schedlab_model::documentation!("two_list.rs"),
     };
 
     fn new(params: &Params) -> Self {

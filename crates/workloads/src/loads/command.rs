@@ -24,7 +24,7 @@ pub(super) const LOAD: Load = Load {
             logarithmic: false,
             host: None,
         }],
-        source: include_str!("command.rs"),
+        source: schedlab_model::documentation!("command.rs"),
     },
     steps: |params| vec![Step::Run(params.name("run").to_owned())],
 };

@@ -52,7 +52,7 @@ pub(super) const LOAD: Load = Load {
                 host: None,
             },
         ],
-        source: include_str!("compile.rs"),
+        source: schedlab_model::documentation!("compile.rs"),
     },
     steps,
 };

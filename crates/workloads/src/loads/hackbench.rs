@@ -53,7 +53,7 @@ pub(super) const LOAD: Load = Load {
                 host: None,
             },
         ],
-        source: include_str!("hackbench.rs"),
+        source: schedlab_model::documentation!("hackbench.rs"),
     },
     steps,
 };

@@ -43,7 +43,7 @@ pub(super) const LOAD: Load = Load {
                 host: None,
             },
         ],
-        source: include_str!("periodic.rs"),
+        source: schedlab_model::documentation!("periodic.rs"),
     },
     steps: |params| {
         let period = Step::Period(Duration(params.whole("period")));

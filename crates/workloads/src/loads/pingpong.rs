@@ -38,7 +38,7 @@ pub(super) const LOAD: Load = Load {
                 host: None,
             },
         ],
-        source: include_str!("pingpong.rs"),
+        source: schedlab_model::documentation!("pingpong.rs"),
     },
     steps: |params| {
         let (work, rounds) = (Step::Compute(fixed(params, "work")), params.whole("rounds"));

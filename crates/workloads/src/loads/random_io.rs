@@ -26,7 +26,7 @@ pub(super) const LOAD: Load = Load {
             super::switch("sync", "whether a round ends with sync", "false"),
             super::time("think", "user time before each read and write", "20us"),
         ],
-        source: include_str!("random_io.rs"),
+        source: schedlab_model::documentation!("random_io.rs"),
     },
     steps,
 };

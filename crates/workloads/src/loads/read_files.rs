@@ -60,7 +60,7 @@ pub(super) const LOAD: Load = Load {
                 host: None,
             },
         ],
-        source: include_str!("read_files.rs"),
+        source: schedlab_model::documentation!("read_files.rs"),
     },
     steps,
 };

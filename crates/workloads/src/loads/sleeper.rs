@@ -43,7 +43,7 @@ pub(super) const LOAD: Load = Load {
                 host: None,
             },
         ],
-        source: include_str!("sleeper.rs"),
+        source: schedlab_model::documentation!("sleeper.rs"),
     },
     steps: |params| {
         let round = vec![Step::Compute(fixed(params, "run")), Step::Sleep(fixed(params, "sleep"))];

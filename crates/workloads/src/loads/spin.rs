@@ -24,7 +24,7 @@ pub(super) const LOAD: Load = Load {
             logarithmic: true,
             host: None,
         }],
-        source: include_str!("spin.rs"),
+        source: schedlab_model::documentation!("spin.rs"),
     },
     steps: |params| vec![Step::Compute(fixed(params, "compute"))],
 };

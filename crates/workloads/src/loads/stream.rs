@@ -23,7 +23,7 @@ pub(super) const LOAD: Load = Load {
             count("reads", "how often it is read back", 0, "1"),
             super::time("think", "user time before each read and write", "0us"),
         ],
-        source: include_str!("stream.rs"),
+        source: schedlab_model::documentation!("stream.rs"),
     },
     steps,
 };

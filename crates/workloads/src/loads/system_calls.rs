@@ -42,7 +42,7 @@ pub(super) const LOAD: Load = Load {
                 host: None,
             },
         ],
-        source: include_str!("system_calls.rs"),
+        source: schedlab_model::documentation!("system_calls.rs"),
     },
     steps: |params| {
         let call = vec![Step::Compute(fixed(params, "user")), Step::Call(fixed(params, "cost"))];

@@ -25,7 +25,7 @@ pub(super) const LOAD: Load = Load {
             count("rounds", "rounds through all parts in one pass", 1, "10"),
             super::time("compute", "user time at each page", "100us"),
         ],
-        source: include_str!("working_set.rs"),
+        source: schedlab_model::documentation!("working_set.rs"),
     },
     steps,
 };

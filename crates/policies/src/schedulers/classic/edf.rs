@@ -160,7 +160,7 @@ impl Scheduler for Edf {
                 host: None,
             },
         ],
-        source: include_str!("edf.rs"),
+        source: schedlab_model::documentation!("edf.rs"),
     };
     const FEATURES: Features = Features {
         // Deadlines are compared at wakeups, and charging may move them.

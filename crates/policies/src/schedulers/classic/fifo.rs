@@ -70,7 +70,7 @@ impl Scheduler for Fifo {
         origin: "batch monitors",
         promises: &[Promise::WorkConserving(Reach::Everywhere), Promise::RunsToBlock],
         parameters: &[],
-        source: include_str!("fifo.rs"),
+        source: schedlab_model::documentation!("fifo.rs"),
     };
 
     fn new(_: &Params, topology: &Topology, _: Nanos) -> Self {

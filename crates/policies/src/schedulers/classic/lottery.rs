@@ -213,7 +213,7 @@ impl Scheduler for Lottery {
             logarithmic: true,
             host: None,
         }],
-        source: include_str!("lottery.rs"),
+        source: schedlab_model::documentation!("lottery.rs"),
     };
 
     fn new(params: &Params, topology: &Topology, _: Nanos) -> Self {

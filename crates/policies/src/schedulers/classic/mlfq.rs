@@ -183,7 +183,7 @@ impl Scheduler for Mlfq {
                 host: None,
             },
         ],
-        source: include_str!("mlfq.rs"),
+        source: schedlab_model::documentation!("mlfq.rs"),
     };
     const FEATURES: Features = Features {
         // Levels are compared at wakeups.

@@ -165,7 +165,7 @@ impl Scheduler for RateMonotonic {
                 host: None,
             },
         ],
-        source: include_str!("rate_monotonic.rs"),
+        source: schedlab_model::documentation!("rate_monotonic.rs"),
     };
 
     fn new(params: &Params, topology: &Topology, _: Nanos) -> Self {

@@ -170,7 +170,7 @@ impl Scheduler for RefreshCycle {
             logarithmic: true,
             host: None,
         }],
-        source: include_str!("refresh_cycle.rs"),
+        source: schedlab_model::documentation!("refresh_cycle.rs"),
     };
     const FEATURES: Features = Features {
         // What a task is depends on what it has used.

@@ -113,7 +113,7 @@ impl Scheduler for RoundRobin {
                 host: None,
             },
         ],
-        source: include_str!("round_robin.rs"),
+        source: schedlab_model::documentation!("round_robin.rs"),
     };
     const FEATURES: Features = Features { ticks: true, passes_ticks: true, passes_idle_ticks: true, ..Features::NONE };
 

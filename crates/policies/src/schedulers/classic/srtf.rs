@@ -100,7 +100,7 @@ impl Scheduler for Srtf {
         origin: "Schrage",
         promises: &[Promise::WorkConserving(Reach::Everywhere), Promise::Clairvoyant],
         parameters: &[],
-        source: include_str!("srtf.rs"),
+        source: schedlab_model::documentation!("srtf.rs"),
     };
     const FEATURES: Features = Features {
         // What is left is compared at wakeups.

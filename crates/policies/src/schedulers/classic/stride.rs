@@ -146,7 +146,7 @@ impl Scheduler for Stride {
             logarithmic: true,
             host: None,
         }],
-        source: include_str!("stride.rs"),
+        source: schedlab_model::documentation!("stride.rs"),
     };
     const FEATURES: Features = Features {
         // The average must be up to date when a task joins or leaves.

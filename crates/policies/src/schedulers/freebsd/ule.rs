@@ -243,7 +243,7 @@ impl Scheduler for Ule {
         origin: "FreeBSD 7, SCHED_ULE",
         promises: &[Promise::MovesAtMost(balancing::MOVES_AT_MOST)],
         parameters: PARAMETERS,
-        source: include_str!("ule.rs"),
+        source: schedlab_model::documentation!("ule.rs"),
     };
     const FEATURES: Features = Features {
         ticks: true,

@@ -519,7 +519,7 @@ impl Scheduler for Cfs {
             THROTTLING[3],
             deadline::RECLAIM,
         ],
-        source: include_str!("cfs.rs"),
+        source: schedlab_model::documentation!("cfs.rs"),
     };
 
     fn new(params: &Params, topology: &Topology, tick: Nanos) -> Self {

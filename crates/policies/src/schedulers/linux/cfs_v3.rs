@@ -316,7 +316,7 @@ impl Scheduler for CfsV3 {
                 host: None,
             },
         ],
-        source: include_str!("cfs_v3.rs"),
+        source: schedlab_model::documentation!("cfs_v3.rs"),
     };
     const FEATURES: Features =
         Features { ticks: true, charges_at_wakeups: true, passes_idle_ticks: true, ..Features::NONE };

@@ -719,7 +719,7 @@ impl Scheduler for Eevdf {
             THROTTLING[3],
             deadline::RECLAIM,
         ],
-        source: include_str!("eevdf.rs"),
+        source: schedlab_model::documentation!("eevdf.rs"),
     };
 
     fn new(params: &Params, topology: &Topology, tick: Nanos) -> Self {

@@ -199,7 +199,7 @@ impl Scheduler for Linux10 {
         origin: "Linux 1.0",
         promises: &[Promise::WorkConserving(Reach::Everywhere)],
         parameters: &[],
-        source: include_str!("linux_1_0.rs"),
+        source: schedlab_model::documentation!("linux_1_0.rs"),
     };
     const FEATURES: Features = Features { ticks: true, passes_ticks: true, passes_idle_ticks: true, ..Features::NONE };
 

@@ -323,7 +323,7 @@ impl Scheduler for Muqss {
                 host: None,
             },
         ],
-        source: include_str!("muqss.rs"),
+        source: schedlab_model::documentation!("muqss.rs"),
     };
     const FEATURES: Features = Features {
         ticks: true,

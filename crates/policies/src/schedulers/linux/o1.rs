@@ -255,7 +255,7 @@ impl Scheduler for O1 {
             Promise::MovesAtMost(domain::MOVES_AT_MOST),
         ],
         parameters: &[],
-        source: include_str!("o1.rs"),
+        source: schedlab_model::documentation!("o1.rs"),
     };
     const FEATURES: Features = Features { ticks: true, passes_ticks: true, passes_idle_ticks: true, ..Features::NONE };
 

@@ -240,7 +240,7 @@ impl Scheduler for Rsdl {
                 host: None,
             },
         ],
-        source: include_str!("rsdl.rs"),
+        source: schedlab_model::documentation!("rsdl.rs"),
     };
     // Whole ticks: each cuts what a task ran to whole us.
     const FEATURES: Features = Features {

@@ -224,7 +224,7 @@ impl Scheduler for Bsd4 {
                 host: None,
             },
         ],
-        source: include_str!("bsd4.rs"),
+        source: schedlab_model::documentation!("bsd4.rs"),
     };
     const FEATURES: Features = Features {
         stat_ticks: true,

@@ -181,7 +181,7 @@ impl Scheduler for Bsd44x {
                 host: None,
             },
         ],
-        source: include_str!("bsd4_4x.rs"),
+        source: schedlab_model::documentation!("bsd4_4x.rs"),
     };
     const FEATURES: Features = Features {
         stat_ticks: true,

@@ -150,7 +150,7 @@ impl Scheduler for Bsd452 {
                 host: None,
             },
         ],
-        source: include_str!("bsd4_52.rs"),
+        source: schedlab_model::documentation!("bsd4_52.rs"),
     };
     const FEATURES: Features = Features {
         stat_ticks: true,

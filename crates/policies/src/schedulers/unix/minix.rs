@@ -162,7 +162,7 @@ impl Scheduler for Minix {
                 host: None,
             },
         ],
-        source: include_str!("minix.rs"),
+        source: schedlab_model::documentation!("minix.rs"),
     };
     const FEATURES: Features = Features { ticks: true, charges_at_wakeups: true, ..Features::NONE };
 
