@@ -3,11 +3,9 @@
 //!
 //! The kernels that record are compiled here, those that only measure in `runs`: two crates, so that two processors work.
 
-mod arrangement;
 pub mod batch;
 pub mod caches;
 mod draft;
-pub mod experiments;
 pub mod explaining;
 pub mod following;
 pub mod recording;
@@ -17,16 +15,8 @@ pub mod sweep;
 pub mod tables;
 mod work;
 
-/// Version of the package and digest of the sources: equal versions give equal results.
-pub const VERSION: &str = env!("SCHEDLAB_ENGINE");
-
-fn json<T: serde::Serialize>(value: &T) -> Result<String, String> {
-    serde_json::to_string(value).map_err(|why| why.to_string())
-}
-
-fn from_json<'a, T: serde::Deserialize<'a>>(what: &str, text: &'a str) -> Result<T, String> {
-    serde_json::from_str(text).map_err(|why| format!("{what}: {why}"))
-}
+pub use schedlab_catalogue::{VERSION, experiments};
+use schedlab_catalogue::{from_json, json};
 
 /// What a panic said.
 pub fn said(panic: &(dyn std::any::Any + Send)) -> &str {

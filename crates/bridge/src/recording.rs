@@ -20,7 +20,7 @@ use schedlab_model::{
     units::{Duration, spell_duration},
 };
 use schedlab_policies::schedulers::All;
-use schedlab_sim::observe;
+use schedlab_sim::{names, observe};
 use schedlab_traces::{
     Names, chrome,
     gantt::Drafting,
@@ -62,7 +62,7 @@ pub fn write(run_json: &str, kind: &str, path: &Path, from: Nanos, limit: Nanos)
 /// Writes a run's recording; returns the time at which the run ended. Errors name the file that the user `asked` for.
 fn record(scenario: &Scenario, seed: u64, path: &Path, asked: &Path) -> Result<Nanos, String> {
     let failed = |why: io::Error| format!("{}: {why}", asked.display());
-    let names = names(scenario)?;
+    let names = names(scenario).map_err(|why| why.to_string())?;
     let mut draft = Draft::new(path).map_err(failed)?;
     let mut recorder = Recorder::new(&mut draft.out, &names).map_err(failed)?;
     let end = observe::<All, _>(scenario, seed, &mut recorder).map_err(|why| why.to_string())?;
@@ -74,7 +74,7 @@ fn record(scenario: &Scenario, seed: u64, path: &Path, asked: &Path) -> Result<N
 /// Writes a run's trace for Perfetto while the run is simulated.
 fn trace(scenario: &Scenario, seed: u64, path: &Path) -> Result<(), String> {
     let failed = |why: io::Error| format!("{}: {why}", path.display());
-    let names = names(scenario)?;
+    let names = names(scenario).map_err(|why| why.to_string())?;
     let mut draft = Draft::new(path).map_err(failed)?;
     let mut tracer = perfetto::Tracer::new(&mut draft.out, &names, None);
     observe::<All, _>(scenario, seed, AnyWriter(&mut tracer)).map_err(|why| why.to_string())?;
@@ -172,14 +172,4 @@ fn listen<O: Observer>(recording: &Path, until: Nanos, mut listener: O) -> Resul
         listener.observe(event);
     }
     Ok((names, last))
-}
-
-/// The words of a scenario.
-fn names(scenario: &Scenario) -> Result<Names, String> {
-    Ok(Names {
-        processors: scenario.machine.processors.get(),
-        jobs: scenario.workload.keys().cloned().collect(),
-        servers: schedlab_sim::servers(scenario).iter().map(|name| (*name).to_owned()).collect(),
-        marks: schedlab_sim::marks(scenario).map_err(|why| why.to_string())?,
-    })
 }

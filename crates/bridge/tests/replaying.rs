@@ -1,6 +1,6 @@
 //! What if: a recording given as an experiment and replayed, as a script asks for it.
 
-use schedlab_bridge::{experiments, replaying};
+use schedlab_bridge::{experiments, replaying, tables::CATALOGUE};
 use serde_json::{Value, json};
 use std::{collections::BTreeMap, path::Path};
 
@@ -15,8 +15,8 @@ fn prepared(name: &str, change: impl FnOnce(&mut Value)) -> (Value, Value) {
     let mut document = found["document"].clone();
     document["recording"] = json!({ "file": work, "sha256": found["sha256"] });
     change(&mut document);
-    let read = experiments::read(&document.to_string(), "replayed", "json", &[], &BTreeMap::new()).unwrap();
-    let cells: Value = serde_json::from_str(&experiments::expand(&read, 0, 1).unwrap()).unwrap();
+    let read = experiments::read(&document.to_string(), "replayed", "json", &[], &BTreeMap::new(), &CATALOGUE).unwrap();
+    let cells: Value = serde_json::from_str(&experiments::expand(&read, 0, 1, &CATALOGUE).unwrap()).unwrap();
     (found, cells[0]["scenario"].clone())
 }
 

@@ -163,6 +163,20 @@ impl Distribution {
         }
     }
 
+    /// The distribution function in at most that many points, spread by shares: lengths in seconds, each with the share of all values
+    /// that do not exceed it. The last one is the largest value, with a share of 1; nothing has no points.
+    pub fn shares(&self, points: u32) -> Vec<(f64, f64)> {
+        let (all, mut passed, mut steps) = (self.count(), 0, 0);
+        let point = |(largest, count): (Nanos, u64)| {
+            passed += count;
+            // Of `points` equal steps of the share, those that are behind; a class in which no step ends is no point.
+            let behind = u128::from(passed) * u128::from(points) / u128::from(all);
+            let ends = behind > std::mem::replace(&mut steps, behind);
+            ends.then(|| (seconds(largest.clamp(self.min, self.max) as f64), passed as f64 / all as f64))
+        };
+        self.histogram.classes().filter_map(point).collect()
+    }
+
     /// Between what one of [`MetricInfo::BOUNDED`] lies, in seconds, if censored values could change it by more than the 1 % to
     /// which it is known. The upper bound is missing where there is none.
     pub fn bounds(&self, name: &str) -> Option<(f64, Option<f64>)> {
@@ -285,6 +299,23 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn points_of_the_distribution_function_rise_to_one_and_are_quantiles(
+            values in prop::collection::vec((any::<u64>(), 0u32..64).prop_map(|(value, shift)| value >> shift), 0..300),
+            points in 1u32..250,
+        ) {
+            let d = of(values.iter().copied());
+            let shares = d.shares(points);
+            prop_assert!(shares.len() <= points as usize && shares.is_empty() == values.is_empty());
+            prop_assert!(shares.is_sorted_by(|one, next| one.0 < next.0 && one.1 < next.1));
+            prop_assert_eq!(shares.last().map(|last| last.1), d.statistic("max").map(|_| 1.0));
+            for (length, share) in shares {
+                // The rank is rounded up: a little less than the share is surely the same value.
+                let quantile = d.histogram.quantile(share - 0.5 / values.len() as f64).unwrap();
+                prop_assert_eq!(length, seconds(quantile.clamp(d.min, d.max) as f64));
+            }
+        }
+
         /// Whatever the censored values become, a statistic of all of them lies within its bounds, and what has no bounds
         /// differs by no more than is known of it.
         #[test]

@@ -64,6 +64,12 @@ impl Histogram {
         self.counts.iter().sum()
     }
 
+    /// The classes that have values: the largest value of each, and how many there were.
+    pub(crate) fn classes(&self) -> impl Iterator<Item = (Nanos, u64)> {
+        let counts = self.counts.iter().enumerate().filter(|(_, count)| **count > 0);
+        counts.map(|(class, count)| (largest(class), *count))
+    }
+
     /// The value that this share of all values, from 0 to 1, does not exceed: the largest of its class. None of nothing.
     pub fn quantile(&self, share: f64) -> Option<Nanos> {
         self.reaches(rank(share, self.count()), &[]).map(largest)

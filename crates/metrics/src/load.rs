@@ -5,7 +5,7 @@
 //! exit); tasks that left meanwhile are known by the time at which they left.
 
 use crate::job::{Place, Task};
-use schedlab_model::{Nanos, SECOND};
+use schedlab_model::{Nanos, SECOND, real::exp};
 
 /// Time between two samples.
 const EVERY: Nanos = 5 * SECOND;
@@ -29,7 +29,7 @@ impl Level {
     fn sample(&mut self, present: u32, samples: u64) {
         let passed = samples as f64 * (EVERY / SECOND) as f64;
         for (average, reach) in self.averages.iter_mut().zip(REACHES) {
-            *average = f64::from(present) + (*average - f64::from(present)) * (-passed / reach).exp();
+            *average = f64::from(present) + (*average - f64::from(present)) * exp(-passed / reach);
         }
     }
 

@@ -266,7 +266,7 @@ mod _core {
         overrides: Vec<String>,
         files: BTreeMap<String, (String, String)>,
     ) -> PyResult<String> {
-        released(py, || experiments::read(text, label, format, &overrides, &files))
+        released(py, || experiments::read(text, label, format, &overrides, &files, &tables::CATALOGUE))
     }
 
     /// The names of the files that an experiment names.
@@ -284,25 +284,25 @@ mod _core {
     /// The text of an experiment in "toml", or as a task set of "rt-app".
     #[pyfunction]
     fn write_experiment(py: Python<'_>, experiment_json: &str, label: &str, format: &str) -> PyResult<String> {
-        released(py, || experiments::write(experiment_json, label, format))
+        released(py, || experiments::write(experiment_json, label, format, &tables::CATALOGUE))
     }
 
     /// The cells of an experiment from a place on, and at most that many, as a JSON list of scenario, factors and hash.
     #[pyfunction]
     fn expand(py: Python<'_>, experiment_json: &str, first: u64, most: u64) -> PyResult<String> {
-        released(py, || experiments::expand(experiment_json, first, most))
+        released(py, || experiments::expand(experiment_json, first, most, &tables::CATALOGUE))
     }
 
     /// The names of the swept fields, and of the same cells hash and values of these.
     #[pyfunction]
     fn outline(py: Python<'_>, experiment_json: &str, first: u64, most: u64) -> PyResult<Outlines> {
-        released(py, || experiments::outline(experiment_json, first, most))
+        released(py, || experiments::outline(experiment_json, first, most, &tables::CATALOGUE))
     }
 
     /// The fields of an experiment that a tuner may change, with their levels, and the conditions of its goal, as JSON.
     #[pyfunction]
     fn space(py: Python<'_>, experiment_json: &str) -> PyResult<String> {
-        released(py, || experiments::space(experiment_json))
+        released(py, || experiments::space(experiment_json, &tables::CATALOGUE))
     }
 
     /// Runs a JSON list of scenario and seed on that many threads; see `batch` for the columns of the Arrow stream.

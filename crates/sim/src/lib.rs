@@ -74,9 +74,8 @@ pub use audit::Audit;
 pub use follow::{Difference, Followed, Story, follow};
 
 use kernel::Kernel;
-use rayon::prelude::*;
 use schedlab_metrics::{Collector, Report, Setup, Warning};
-use schedlab_model::{Nanos, event::Observer, machine::Personality, rng, scenario::Scenario};
+use schedlab_model::{Nanos, event::Observer, machine::Personality, names::Names, rng, scenario::Scenario};
 use schedlab_policies::schedulers::{Scheduler, Table, Visitor};
 
 /// A scenario that cannot be run, and why. A checked one can.
@@ -112,18 +111,32 @@ pub fn run<T: Table>(scenario: &Scenario, seed: u64) -> Result<Report, RunError>
 ///
 /// # Errors
 /// As [`observe`].
-pub fn run_with<T: Table, O: Observer>(scenario: &Scenario, seed: u64, mut other: O) -> Result<Report, RunError> {
+pub fn run_with<T: Table, O: Observer>(scenario: &Scenario, seed: u64, other: O) -> Result<Report, RunError> {
+    collect::<T, O>(scenario, seed, other).map(|(report, _)| report)
+}
+
+/// As [`run_with`], and gives the collector, too: its distributions have more in them than the statistics of a report.
+///
+/// # Errors
+/// As [`observe`].
+pub fn collect<T: Table, O: Observer>(
+    scenario: &Scenario,
+    seed: u64,
+    mut other: O,
+) -> Result<(Report, Collector), RunError> {
     let mut collector = Collector::new(setup(scenario));
     let ended = simulate::<T, _>(scenario, seed, (&mut collector, &mut other))?;
     let mut report = collector.finish(ended.at);
     report.seeded = ended.drawn;
     report.warnings.extend(ended.stuck);
     report.warnings.retain(|warning| !of_endless_job(scenario, warning.metric.as_deref()));
-    Ok(report)
+    Ok((report, collector))
 }
 
-/// Runs many, on all threads of the present rayon pool. The order of the results is that of the runs.
+/// Runs many, on all threads of the present rayon pool. The order of the results is that of the runs. A page has no threads.
+#[cfg(not(target_family = "wasm"))]
 pub fn run_batch<T: Table>(runs: &[(Scenario, u64)]) -> Vec<Result<Report, RunError>> {
+    use rayon::prelude::*;
     runs.par_iter().map(|(scenario, seed)| run::<T>(scenario, *seed)).collect()
 }
 
@@ -145,20 +158,21 @@ fn memory_pages(machine: &schedlab_model::machine::Machine) -> Option<u64> {
     Some((size / memory.page.get().0).saturating_sub(memory.reserve.get().into()))
 }
 
-/// The names of the kernel's own tasks, by task id from 0.
-pub fn servers(scenario: &Scenario) -> &'static [&'static str] {
-    match scenario.machine.personality {
-        Personality::MessagePassing => &servers::NAMES,
-        Personality::Monolithic => &[],
-    }
-}
-
-/// The names of the marks in a scenario's programs, by the index that a mark's event carries.
+/// The words behind the numbers of a scenario's events.
 ///
 /// # Errors
 /// As [`observe`].
-pub fn marks(scenario: &Scenario) -> Result<Vec<String>, RunError> {
-    programs::compile(scenario).map(|programs| programs.marks)
+pub fn names(scenario: &Scenario) -> Result<Names, RunError> {
+    let servers: &[&str] = match scenario.machine.personality {
+        Personality::MessagePassing => &servers::NAMES,
+        Personality::Monolithic => &[],
+    };
+    Ok(Names {
+        processors: scenario.machine.processors.get(),
+        jobs: scenario.workload.keys().cloned().collect(),
+        servers: servers.iter().map(|name| (*name).to_owned()).collect(),
+        marks: programs::compile(scenario)?.marks,
+    })
 }
 
 /// Whether a warning says only that a job without end had not ended.

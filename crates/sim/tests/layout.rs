@@ -29,11 +29,13 @@ const WALLS: &[(&str, &[&str])] = &[
     ("play", &["model", "workloads", "metrics", "linux", "tune", "observe"]),
     ("attention", &["model", "linux", "tune"]),
     ("agent", &["model", "linux", "tune", "observe", "play", "attention"]),
+    ("catalogue", &["model", "policies", "workloads", "metrics"]),
     (
         "bridge",
-        &["model", "policies", "workloads", "metrics", "traces", "explain", "whatif", "sim", "runs", "curves", "linux"],
+        &["model", "policies", "metrics", "traces", "explain", "whatif", "sim", "runs", "curves", "linux", "catalogue"],
     ),
     ("python", &["bridge"]),
+    ("web", &["model", "policies", "metrics", "sim", "catalogue"]),
     ("bench", &["model", "policies", "workloads", "metrics", "traces", "explain", "sim", "disk", "curves"]),
 ];
 /// Libraries that only some crates may use.
@@ -97,10 +99,17 @@ fn manifests() -> BTreeMap<String, toml::Table> {
     crates.map(manifest).collect()
 }
 
-/// The names under which a manifest has dependencies, those of its tests left out.
+/// The names under which a manifest has dependencies, those for some targets included and those of its tests left out.
 fn dependencies(manifest: &toml::Table) -> BTreeSet<String> {
-    let tables = ["dependencies", "build-dependencies"].iter().filter_map(|table| manifest.get(*table));
-    tables.filter_map(toml::Value::as_table).flat_map(|table| table.keys().cloned()).collect()
+    let targets = manifest.get("target").and_then(toml::Value::as_table);
+    let of_targets = targets.into_iter().flat_map(toml::Table::values).filter_map(toml::Value::as_table);
+    let tables = std::iter::once(manifest).chain(of_targets);
+    let named = |table: &toml::Table| ["dependencies", "build-dependencies"].map(|name| table.get(name).cloned());
+    let named = tables.flat_map(named).flatten();
+    named
+        .filter_map(|table| table.as_table().cloned())
+        .flat_map(|table| table.keys().cloned().collect::<Vec<_>>())
+        .collect()
 }
 
 #[test]
@@ -139,12 +148,20 @@ fn libraries_of_one_purpose_stay_in_the_crates_that_have_it() {
 }
 
 #[test]
-fn unsafe_code_is_forbidden_except_in_linux_and_python() {
+fn unsafe_code_is_forbidden_except_in_linux_python_and_the_names_of_web() {
     let workspace: toml::Table = read(&root().join("Cargo.toml")).parse().unwrap();
     assert_eq!(workspace["workspace"]["lints"]["rust"]["unsafe_code"].as_str(), Some("forbid"));
-    for (name, manifest) in manifests().into_iter().filter(|(name, _)| !["linux", "python"].contains(&name.as_str())) {
+    let others = ["linux", "python", "web"];
+    for (name, manifest) in manifests().into_iter().filter(|(name, _)| !others.contains(&name.as_str())) {
         let inherits = manifest.get("lints").and_then(|lints| lints.get("workspace")).and_then(toml::Value::as_bool);
         assert_eq!(inherits, Some(true), "crates/{name} does not inherit the lints");
+    }
+    assert_eq!(manifests()["web"]["lints"]["rust"]["unsafe_code"].as_str(), Some("deny"));
+    for (path, text) in code("rs").into_iter().filter(|(path, _)| path.starts_with("crates/web/src/")) {
+        let names = text.matches("#[unsafe(no_mangle)]").count();
+        let (of_names, all) = (if path.ends_with("/module.rs") { 3 } else { 0 }, text.matches("unsafe").count());
+        // The names, and the line that allows them.
+        assert_eq!((names, all), (of_names, if of_names > 0 { of_names + 1 } else { 0 }), "{path}");
     }
 }
 

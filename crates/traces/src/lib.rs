@@ -14,12 +14,11 @@ mod blocks;
 pub mod chrome;
 pub mod gantt;
 pub mod kernel;
-mod names;
 pub mod perfetto;
 pub mod recording;
 pub mod requests;
 pub mod turns;
 mod write_behind;
 
-pub use names::Names;
+pub use schedlab_model::names::Names;
 pub use write_behind::WriteBehind;

@@ -132,7 +132,7 @@ pub fn a_task_stays_where_it_is_bound(subject: Subject) {
     let scenario = under(subject, &text);
     let run = subject.run(&scenario, 1);
     assert_eq!(run.violations, [""; 0], "{}", subject.info.name);
-    let marks = schedlab_sim::marks(&scenario).expect("a checked scenario");
+    let marks = schedlab_sim::names(&scenario).expect("a checked scenario").marks;
     let mut allowed: BTreeMap<TaskId, &str> = BTreeMap::new();
     for event in &run.events {
         if event.kind == Kind::Mark {

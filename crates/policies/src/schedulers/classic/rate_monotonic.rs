@@ -76,6 +76,7 @@ use crate::schedulers::{
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
     info::{Domain, Info, Parameter, Params, Promise, Reach},
+    real::pow,
     task::{CpuId, Reservation, TaskId},
     topology::Topology,
 };
@@ -100,7 +101,7 @@ type Test = fn(&[Granted]) -> bool;
 fn below_the_bound(all: &[Granted]) -> bool {
     let n = all.len() as f64;
     let sum: f64 = all.iter().map(|one| one.wish.runtime as f64 / one.wish.period as f64).sum();
-    all.iter().all(|one| one.wish.deadline >= one.wish.period) && sum <= n * (2f64.powf(1.0 / n) - 1.0)
+    all.iter().all(|one| one.wish.deadline >= one.wish.period) && sum <= n * (pow(2.0, 1.0 / n) - 1.0)
 }
 
 /// The exact test.

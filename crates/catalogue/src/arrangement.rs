@@ -1,6 +1,5 @@
 //! How the processors of a machine are arranged: for the eye, and as JSON.
 
-use schedlab_linux::{Root, topology::Host};
 use schedlab_model::topology::Topology;
 use schedlab_policies::schedulers::NamedDomain;
 use serde_json::{Value, json};
@@ -47,18 +46,13 @@ impl Arrangement {
     pub fn of_machine(topology: &Topology) -> Arrangement {
         let numbers: Vec<u16> = (0..topology.processors()).collect();
         let nodes: Vec<u16> = (0..=numbers.iter().map(|&cpu| topology.place(cpu).node).max().unwrap_or(0)).collect();
-        let own = Arrangement::new(topology, &numbers, &nodes);
+        let own = Arrangement::numbered(topology, &numbers, &nodes);
         let shared = own.threads() > 1;
         Arrangement { thread_speed: shared.then(|| topology.thread_speed()), ..own }
     }
 
-    /// The processors of the running host; none if its kernel does not report them.
-    pub fn of_host(root: &Root) -> Option<Arrangement> {
-        let Host { topology, numbers, nodes } = schedlab_linux::topology::read(root)?;
-        Some(Arrangement::new(&topology, &numbers, &nodes))
-    }
-
-    fn new(topology: &Topology, numbers: &[u16], nodes: &[u16]) -> Arrangement {
+    /// The processors of a host, with the numbers that they and their nodes have there.
+    pub fn numbered(topology: &Topology, numbers: &[u16], nodes: &[u16]) -> Arrangement {
         let mut all: Vec<Node> = nodes.iter().map(|&number| Node { number, caches: Vec::new() }).collect();
         for (&number, place) in numbers.iter().zip((0..).map(|cpu| topology.place(cpu))) {
             let caches = &mut all[usize::from(place.node)].caches;
@@ -291,7 +285,7 @@ MC                4      4 0                    SHARE_LLC ASYM_PACKING
     #[test]
     fn numbers_of_a_host_are_its_kernels_and_the_speed_of_its_threads_is_not_known() {
         let own = topology(&[(0, 0, 0, 1024), (1, 0, 1, 1024), (1, 0, 1, 1024)], &[&[10, 28], &[28, 10]]);
-        let own = Arrangement::new(&own, &[1, 4, 5], &[0, 8]);
+        let own = Arrangement::numbered(&own, &[1, 4, 5], &[0, 8]);
         let drawing = "\
 3 processors: 2 nodes, 1 last-level cache, 2 cores
 [ ] is a core

@@ -1,6 +1,6 @@
 //! The words behind the numbers of events.
 
-use schedlab_model::task::TaskId;
+use crate::task::TaskId;
 use serde::{Deserialize, Serialize};
 
 /// The names that a reader of events needs.

@@ -1,7 +1,7 @@
 //! Experiment files: their schema, reading and checking them, and the cells of a sweep.
 
 use crate::{from_json, json, tables};
-use schedlab_model::experiment::{self, Digest, Experiment, Files, Format};
+use schedlab_model::experiment::{self, Catalogue, Digest, Experiment, Files, Format};
 use schedlab_workloads::roster::{self, NoSteps};
 use std::sync::{Mutex, PoisonError};
 
@@ -20,9 +20,15 @@ pub fn schema() -> Result<String, String> {
 ///
 /// # Errors
 /// What is wrong with it: file, place, what was found and what would be right.
-pub fn read(text: &str, label: &str, format: &str, overrides: &[String], files: &Files) -> Result<String, String> {
-    let format = named(format, text)?;
-    let read = experiment::read_with(text, label, format, overrides, files, &tables::CATALOGUE);
+pub fn read(
+    text: &str,
+    label: &str,
+    format: &str,
+    overrides: &[String],
+    files: &Files,
+    catalogue: &Catalogue<'_>,
+) -> Result<String, String> {
+    let read = experiment::read_with(text, label, named(format, text)?, overrides, files, catalogue);
     let (experiment, digests) = read.map_err(|problem| problem.to_string())?;
     let canonical = json(&experiment);
     *LAST.lock().unwrap_or_else(PoisonError::into_inner) = Some((experiment, digests));
@@ -47,18 +53,18 @@ pub fn notes(text: &str) -> Vec<String> {
 ///
 /// # Errors
 /// What rt-app has no event for.
-pub fn write(experiment_json: &str, label: &str, format: &str) -> Result<String, String> {
+pub fn write(experiment_json: &str, label: &str, format: &str, catalogue: &Catalogue<'_>) -> Result<String, String> {
     let experiment: Experiment = from_json("experiment", experiment_json)?;
     match format {
         "toml" => experiment::spelled(&experiment),
-        "rt-app" => task_set(&experiment, label),
+        "rt-app" => task_set(&experiment, label, catalogue),
         other => Err(format!("{other:?} is neither toml nor rt-app")),
     }
 }
 
 /// The only cell of an experiment, with the steps of its loads.
-fn task_set(experiment: &Experiment, label: &str) -> Result<String, String> {
-    let cells = experiment::expand_some(experiment, &tables::CATALOGUE, 0..2).map_err(|problem| problem.to_string())?;
+fn task_set(experiment: &Experiment, label: &str, catalogue: &Catalogue<'_>) -> Result<String, String> {
+    let cells = experiment::expand_some(experiment, catalogue, 0..2).map_err(|problem| problem.to_string())?;
     let [cell] = <[_; 1]>::try_from(cells)
         .map_err(|_| format!("{label}: sweep: a task set is one setting: give each swept field a value with --set"))?;
     let mut scenario = cell.scenario;
@@ -73,7 +79,11 @@ fn task_set(experiment: &Experiment, label: &str) -> Result<String, String> {
     experiment::write_rt_app(&scenario, label).map_err(|problem| problem.to_string())
 }
 
-fn named(format: &str, text: &str) -> Result<Format, String> {
+/// The format of that name; a text in "toml" that is a task set of rt-app is read as one.
+///
+/// # Errors
+/// If no format has that name.
+pub fn named(format: &str, text: &str) -> Result<Format, String> {
     match format {
         "toml" if experiment::is_rt_app(text) => Ok(Format::RtApp),
         "toml" => Ok(Format::Toml),
@@ -86,9 +96,9 @@ fn named(format: &str, text: &str) -> Result<Format, String> {
 ///
 /// # Errors
 /// What is wrong with a cell.
-pub fn expand(experiment_json: &str, first: u64, most: u64) -> Result<String, String> {
+pub fn expand(experiment_json: &str, first: u64, most: u64, catalogue: &Catalogue<'_>) -> Result<String, String> {
     let experiment: Experiment = from_json("experiment", experiment_json)?;
-    let cells = experiment::expand_some(&experiment, &tables::CATALOGUE, first..first.saturating_add(most));
+    let cells = experiment::expand_some(&experiment, catalogue, first..first.saturating_add(most));
     json(&cells.map_err(|problem| problem.to_string())?)
 }
 
@@ -96,12 +106,17 @@ pub fn expand(experiment_json: &str, first: u64, most: u64) -> Result<String, St
 ///
 /// # Errors
 /// What is wrong with a cell.
-pub fn outline(experiment_json: &str, first: u64, most: u64) -> Result<experiment::Outlines, String> {
+pub fn outline(
+    experiment_json: &str,
+    first: u64,
+    most: u64,
+    catalogue: &Catalogue<'_>,
+) -> Result<experiment::Outlines, String> {
     let experiment: Experiment = from_json("experiment", experiment_json)?;
     let places = first..first.saturating_add(most);
     let outlines = match &*LAST.lock().unwrap_or_else(PoisonError::into_inner) {
         Some((known, digests)) if *known == experiment => experiment::outline_read(&experiment, digests, places),
-        _ => experiment::outline_some(&experiment, &tables::CATALOGUE, places),
+        _ => experiment::outline_some(&experiment, catalogue, places),
     };
     outlines.map_err(|problem| problem.to_string())
 }
@@ -110,9 +125,9 @@ pub fn outline(experiment_json: &str, first: u64, most: u64) -> Result<experimen
 ///
 /// # Errors
 /// What is wrong with the experiment.
-pub fn space(experiment_json: &str) -> Result<String, String> {
+pub fn space(experiment_json: &str, catalogue: &Catalogue<'_>) -> Result<String, String> {
     let experiment: Experiment = from_json("experiment", experiment_json)?;
-    let space = experiment::space(&experiment, &tables::CATALOGUE).map_err(|problem| problem.to_string())?;
-    let keep = experiment.goal.conditions(tables::CATALOGUE.metrics).map_err(|problem| problem.to_string())?;
+    let space = experiment::space(&experiment, catalogue).map_err(|problem| problem.to_string())?;
+    let keep = experiment.goal.conditions(catalogue.metrics).map_err(|problem| problem.to_string())?;
     json(&serde_json::json!({ "space": space, "keep": keep }))
 }
