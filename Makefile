@@ -7,9 +7,12 @@ BIN := $(VENV)/bin
 AGENT := python/schedlab/targets/bin/schedlab-agent
 # Tests that need the kernel and the time of this machine, which others use too.
 LIVE := $(patsubst %,tests/test_%.py,attend diagnose fleet guest guest_noisy guest_turns host live_alike live_arrivals live_faults live_rtapp memory_live network profiles record_kernel time time_waits tour volume watch)
-SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates machines python -type f ! -name '*.pyc' ! -name '*.so' ! -path $(AGENT))
+# What schedlab lab puts into a page: the simulator as WebAssembly, and the scripts of page and worker.
+ENGINE := python/schedlab/lab/engine.wasm
+SCRIPTS := python/schedlab/lab/page.js python/schedlab/lab/worker.js
+SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates machines python -type f ! -name '*.pyc' ! -name '*.so' $(addprefix ! -path ,$(AGENT) $(ENGINE) $(SCRIPTS)))
 
-.PHONY: setup demo check check-arm doc wheel man test explore bench bench-switches bench-idle bench-open bench-storage bench-host bench-record bench-memory bench-traces bench-whatif bench-guests bench-start bench-report bench-tune bench-scale bench-attention fuzz mutants docs new-scheduler lock
+.PHONY: setup web demo check check-arm doc wheel man test explore bench bench-switches bench-idle bench-open bench-storage bench-host bench-record bench-memory bench-traces bench-whatif bench-guests bench-start bench-report bench-tune bench-scale bench-attention fuzz mutants docs new-scheduler lock
 .DELETE_ON_ERROR:
 
 ## setup: a virtual environment with the pinned tools and schedlab itself; nothing when up to date
@@ -34,14 +37,29 @@ define install
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-index --force-reinstall $(VENV)/wheel/*.whl
 endef
 
-$(VENV)/installed: $(VENV)/tools $(SOURCES)
+$(VENV)/installed: $(VENV)/tools $(VENV)/engine $(VENV)/scripts $(SOURCES)
 	@cargo rustc --quiet --release --locked -p schedlab-agent --bin schedlab-agent -- -C target-feature=+crt-static
 	@mkdir -p $(dir $(AGENT))
 	@install $${CARGO_TARGET_DIR:-target}/release/schedlab-agent $(AGENT)
 	$(install)
 	@touch $(VENV)/simulator $@
 
-# All but the agent, which only real kernels need: the first table comes sooner.
+# Where one of them cannot be made, a line says why, and schedlab lab says what to do; make web tries again.
+$(VENV)/engine: scripts/web-engine Cargo.toml Cargo.lock $(shell find crates machines -type f) | $(VENV)/tools
+	@scripts/web-engine $(ENGINE) || test $$? = 3
+	@touch $@
+
+$(VENV)/scripts: scripts/web-scripts web/package-lock.json web/package.json web/tsconfig.json $(wildcard web/src/*.ts) | $(VENV)/tools
+	@scripts/web-scripts $(dir $(ENGINE)) $(CURDIR)/$(BIN)/python || test $$? = 3
+	@touch $@
+
+## web: what the pages of schedlab lab are made of; then make setup installs it
+web:
+	@test -e $(ENGINE) || rm -f $(VENV)/engine
+	@ls $(SCRIPTS) >/dev/null 2>&1 || rm -f $(VENV)/scripts
+	@$(MAKE) --no-print-directory $(VENV)/engine $(VENV)/scripts
+
+# All but the agent, which only real kernels need, and the page: the first table comes sooner.
 $(VENV)/simulator: $(VENV)/tools $(SOURCES)
 	$(install)
 	@touch $@
@@ -58,6 +76,7 @@ check: $(VENV)/tools
 	cargo fmt --check --manifest-path examples/own_policies/Cargo.toml
 	$(BIN)/ruff format --check python tests
 	$(BIN)/ruff check python tests
+	@test ! -x web/node_modules/.bin/tsc || npm --prefix web run --silent check
 
 ## check-arm: that the crates compile for aarch64, with rustup target add aarch64-unknown-linux-gnu; those with C in them need its gcc, too
 ARM := aarch64-unknown-linux-gnu

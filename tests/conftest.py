@@ -117,6 +117,17 @@ def agent_or_skip() -> Path:
         pytest.skip("schedlab-agent is not installed, nor named by SCHEDLAB_AGENT")
 
 
+def page_or_skip() -> None:
+    """Skip a test of the lab's page where schedlab is installed without it."""
+    from schedlab.errors import UsageError
+    from schedlab.lab import made
+
+    try:
+        made.made()
+    except UsageError as why:
+        pytest.skip(str(why))
+
+
 @contextmanager
 def settings_to_ourselves():
     """No other test on this machine changes its settings meanwhile."""

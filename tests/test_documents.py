@@ -9,7 +9,7 @@ import shutil
 
 import jsonschema
 import pytest
-from conftest import ROOT, SCHEMAS, agent_or_skip, strict, valid
+from conftest import ROOT, SCHEMAS, agent_or_skip, page_or_skip, strict, valid
 
 from schedlab.cli import calling, verbs
 
@@ -51,6 +51,7 @@ PRINTED = {
         ("reproduce-kernels", ["reproduce", "irix-1999-slice", "--on", "guest:6.1"], "guest"),
     ],
     "report": [("report", ["report", "results/small"], "")],
+    "lab": [("lab", ["lab", "small.toml"], "page")],
     "parity": [
         ("parity", ["parity", "--only", "two_hogs", "--repeats", "1", "--dirty", "--quiet-below", "100"], "agent"),
         (
@@ -129,6 +130,8 @@ def test_a_schema_is_one_and_names_its_version(path):
 
 def needs(what, schedlab):
     """Skip where it is not to be had; gives the words that only then are known."""
+    if what == "page":
+        page_or_skip()
     if what in ("agent", "guest"):
         agent_or_skip()
     if what == "guest":

@@ -41,9 +41,10 @@ MAY: dict[str, set[str]] = {
     "memory": BASE | {"stats", "tables", "targets"},
     "direct": BASE | {"stats", "tables", "targets", "observe", "experiment", "report"},
     "report": KNOWN | {"caches", "matrix", "published", "tables", "pictures", "traces", "tune"},
+    "lab": KNOWN | {"pictures"},
     "cli": KNOWN
     | {"tables", "targets", "run", "experiment", "caches", "matrix", "parity", "published", "observe", "report"}
-    | {"direct", "tune", "executors", "traces", "whatif", "memory"},
+    | {"direct", "tune", "executors", "traces", "whatif", "memory", "lab"},
     "__main__": {"system", "cli", "direct"},
     "": {"experiment", "results", "errors", "_core"},
 }

@@ -22,6 +22,7 @@ SUMMARIES = {
     "or reproduction.",
     "reproduce": "Rebuild published results: claim, published, predicted with its 95 % interval, error, verdict.",
     "report": "Write one HTML page about a result: verdict first, then tables, pictures and method; no network needed.",
+    "lab": "Write one HTML page that holds the simulator and runs an experiment in the browser; no network needed.",
     "schema": "Print the JSON Schema of experiment files, or write it to a file for your editor.",
     "parity": "Run every scenario of the suite on the simulator and on this host, or in guests, and report "
     "where they agree.",

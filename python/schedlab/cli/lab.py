@@ -1,0 +1,59 @@
+"""`schedlab lab`: one page that runs experiments in a browser."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from schedlab.cli.forms import Json
+
+NAME = "lab"
+EXAMPLE = "schedlab lab examples/response.toml -o lab.html"
+
+
+def verb(
+    what: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[FILE|RESULT]",
+            help="An experiment file; or results: results/NAME, a folder, NAME under --out. By default the desktop.",
+        ),
+    ] = None,
+    output: Annotated[Path, typer.Option("-o", "--output", help="The page to write.")] = Path("lab.html"),
+    set: Annotated[
+        list[str] | None, typer.Option("--set", help="Override a field: --set scheduler.slice=36ms; may be repeated.")
+    ] = None,
+    out: Annotated[Path, typer.Option("--out", help="The folder of results.")] = Path("results"),
+    json: Json = False,
+) -> None:
+    """Write one HTML page that holds the simulator and runs an experiment in the browser; no network needed.
+
+    Sliders and lists change machine, scheduler and load; schedule, waits and counters follow. Of results, the page
+    checks that the same seed gives the same number as stored.
+    """
+    from schedlab.cli.output import print_json, refuse_unwritable
+    from schedlab.lab import page
+
+    refuse_unwritable(output=output)
+    given = _given(what, set or [], out)
+    size = page.write(given, output)
+    if json:
+        folder = given.stored["folder"] if given.stored else None
+        cells = len(given.experiment.cells())
+        print_json({"page": str(output), "bytes": size, "experiment": given.name, "cells": cells, "result": folder})
+    else:
+        print(f"wrote {output}, {size / 1e6:.1f} MB, the lab of {given.name}")
+
+
+def _given(what: str | None, overrides: list[str], out: Path):
+    from schedlab.cli.report import find
+    from schedlab.errors import UsageError
+    from schedlab.lab import given
+
+    if what is None:
+        return given.built_in(overrides)
+    if Path(what).is_file() or what.endswith((".toml", ".json")):
+        return given.of_file(Path(what), overrides)
+    if overrides:
+        raise UsageError("--set overrides fields of an experiment file; stored results are shown as they are")
+    return given.of_results(find(what, out))

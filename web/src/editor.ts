@@ -1,0 +1,42 @@
+// The editor of the experiment file: a text with numbered lines. What is wrong with it is said by the engine, at its line.
+
+import { make } from "./dom";
+import type { Fault } from "./types";
+
+/** A text is resolved when a hand has rested for so long, ms. */
+const REST = 250;
+
+export class Editor {
+  private timer = 0;
+
+  constructor(private readonly area: HTMLTextAreaElement, private readonly gutter: HTMLElement, private readonly message: HTMLElement, changed: (text: string) => void) {
+    area.addEventListener("input", () => {
+      this.number();
+      window.clearTimeout(this.timer);
+      this.timer = window.setTimeout(() => changed(area.value), REST);
+    });
+    area.addEventListener("scroll", () => (gutter.scrollTop = area.scrollTop));
+  }
+
+  /** Puts a text into the editor, unless it is there. */
+  put(text: string): void {
+    if (this.area.value === text) return;
+    this.area.value = text;
+    this.number();
+  }
+
+  /** Marks the line of a fault and says what it is; null: nothing is wrong. */
+  mark(fault: Fault | null): void {
+    const line = fault?.line ?? 0;
+    for (const [place, element] of [...this.gutter.children].entries()) element.classList.toggle("wrong", place + 1 === line);
+    this.area.setAttribute("aria-invalid", String(fault !== null));
+    this.message.textContent = fault?.message ?? "";
+    this.message.hidden = !fault;
+  }
+
+  private number(): void {
+    const lines = this.area.value.split("\n").length, there = this.gutter.children.length;
+    for (let line = there + 1; line <= lines; line++) this.gutter.append(make("span", {}, String(line)));
+    for (let line = there; line > lines; line--) this.gutter.lastElementChild!.remove();
+  }
+}

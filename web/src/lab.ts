@@ -1,0 +1,370 @@
+// The page: holds the setting, asks the engine for its runs, and has them drawn.
+//
+// A change of the setting is a turn of the session. Its first run of each side is drawn; then the other seeds follow one by one.
+
+import * as address from "./address";
+import { Runs } from "./compare";
+import { make, the } from "./dom";
+import { Editor } from "./editor";
+import { Figures, type Shown } from "./figures";
+import { Knobs } from "./knobs";
+import { Dropped, Refused, Session } from "./session";
+import { MOST_SEEDS, command, copied, experimentFile, fields, replaceTable, seedsOf, type Setting, type Side } from "./setting";
+import * as stored from "./stored";
+import { interval } from "./student";
+import type { Catalog, Fault, Given, Outline, Picture, Row } from "./types";
+
+/** Most spans of a timeline. */
+const SPANS = 1_000_000;
+/** The address follows the setting after this rest, ms. */
+const REST = 300;
+/** Times from a change to its picture that are remembered. */
+const REMEMBERED = 500;
+
+class Lab {
+  setting!: Setting;
+  /** What is on the page; null before the first run. */
+  shown: Shown | null = null;
+  /** From a change to the drawn picture, ms, the last ones. */
+  readonly times: number[] = [];
+  private outline: Outline | null = null;
+  private outlined = "";
+  /** The runs that are shown, by what they are of. */
+  private known = new Map<string, Picture>();
+  /** The place of the side that the knobs turn. */
+  private held = 0;
+  private changedAt = 0;
+  private timer = 0;
+  private hash = "";
+  private readonly editor: Editor;
+
+  private constructor(readonly session: Session, readonly given: Given, private readonly knobs: Knobs, private readonly figures: Figures) {
+    this.editor = new Editor(the<HTMLTextAreaElement>("text"), the("lines"), the("text-fault"), (text) => this.edit(text));
+  }
+
+  static async begin(session: Session, given: Given): Promise<Lab> {
+    const catalog = await session.ask<Catalog>({ do: "catalog" }, session.turn());
+    the("version").textContent = catalog.version;
+    const other = given.stored && given.stored.engine !== catalog.version ? `They were made by engine ${given.stored.engine}; this page has ${catalog.version}.` : "";
+    const knobs = new Knobs(the("knobs"), catalog, (path, value) => lab.turn(path, value), (path, value) => lab.choose(path, value));
+    const lab: Lab = new Lab(session, given, knobs, new Figures(given.stored !== null, other));
+    lab.listen();
+    lab.setting = (await lab.ofAddress()) ?? lab.own();
+    lab.change();
+    return lab;
+  }
+
+  // Where settings come from.
+
+  private own(): Setting {
+    return { ...fresh(this.given.text), sides: [{ cell: 0, set: new Map(this.given.set) }] };
+  }
+
+  private async ofAddress(): Promise<Setting | null> {
+    the("address-fault").hidden = true;
+    if (location.hash.length < 2) return null;
+    try {
+      const found = await address.read(location.hash);
+      this.hash = location.hash;
+      return found;
+    } catch (why) {
+      the("address-fault").textContent = `The address holds no setting of this page: ${(why as Error).message}.`;
+      the("address-fault").hidden = false;
+      return null;
+    }
+  }
+
+  private begin(setting: Setting): void {
+    this.setting = setting;
+    this.held = 0;
+    this.figures.forget();
+    this.change();
+  }
+
+  // What hands do.
+
+  private get side(): Side {
+    return this.setting.sides[Math.min(this.held, this.setting.sides.length - 1)]!;
+  }
+
+  private turn(path: string, value: string): void {
+    this.side.set.set(path, value);
+    this.change();
+  }
+
+  private choose(table: string, value: string): void {
+    replaceTable(this.side, table, value);
+    this.change();
+  }
+
+  private edit(text: string): void {
+    this.setting.text = text;
+    this.change();
+  }
+
+  private listen(): void {
+    const examples = the<HTMLSelectElement>("example"), { given } = this;
+    examples.append(...given.examples.map(({ name, title }) => make("option", { value: name, title }, name)));
+    examples.onchange = () => {
+      const chosen = given.examples.find(({ name }) => name === examples.value);
+      this.begin(chosen ? fresh(chosen.text) : this.own());
+    };
+    the("compare").onclick = () => this.compare();
+    for (const [place, id] of ["turn-a", "turn-b"].entries()) the(id).onchange = () => this.hold(place);
+    the<HTMLSelectElement>("cell").onchange = () => this.cell(Number(the<HTMLSelectElement>("cell").value));
+    this.number("seed", 0, Number.MAX_SAFE_INTEGER);
+    this.number("seeds", 1, MOST_SEEDS);
+    the("copy-file").onclick = () => this.copy(this.asFile());
+    the("copy-command").onclick = () => this.copy(this.asCommand());
+    the("copy-link").onclick = async () => this.copy(location.href.replace(/#.*$/, "") + ((await address.written(this.setting)) ?? ""));
+    the("skip").onclick = (event) => {
+      // The address is the setting's.
+      event.preventDefault();
+      the("main").focus();
+    };
+    window.addEventListener("hashchange", () => void this.follow());
+  }
+
+  /** Another address was opened in this page. */
+  private async follow(): Promise<void> {
+    if (location.hash === this.hash) return;
+    const found = await this.ofAddress();
+    if (found) this.begin(found);
+  }
+
+  private number(field: "seed" | "seeds", low: number, high: number): void {
+    const input = the<HTMLInputElement>(field);
+    input.onchange = () => {
+      const value = Number(input.value), fits = Number.isInteger(value) && value >= low && value <= high;
+      if (!fits) input.value = String(this.setting[field]);
+      else {
+        this.setting[field] = value;
+        this.change();
+      }
+    };
+  }
+
+  private cell(cell: number): void {
+    // What was set of a field that is swept would hide the value of the cell.
+    for (const path of Object.keys(this.outline?.cells[cell] ?? {})) replaceTable(this.side, path, null);
+    if (Object.keys(this.outline?.cells[cell] ?? {}).some((path) => path.startsWith("scheduler."))) this.side.set.delete("scheduler");
+    this.side.cell = cell;
+    this.change();
+  }
+
+  /** Puts a second setting next to the first, or takes it away. */
+  private compare(): void {
+    const { sides } = this.setting;
+    if (sides.length > 1) sides.pop();
+    else sides.push(copied(sides[0]!));
+    this.hold(sides.length - 1);
+    this.change();
+  }
+
+  private hold(place: number): void {
+    this.held = place;
+    the<HTMLInputElement>(place ? "turn-b" : "turn-a").checked = true;
+    this.settle();
+  }
+
+  // From a setting to its runs.
+
+  /** The setting has changed: its runs are asked for, once for all that a hand has changed at once. */
+  private change(): void {
+    if (this.changedAt) return;
+    this.changedAt = performance.now();
+    queueMicrotask(() => {
+      const began = this.changedAt;
+      this.changedAt = 0;
+      void this.run(began);
+    });
+  }
+
+  private async run(began: number): Promise<void> {
+    const turn = this.session.turn();
+    try {
+      const outline = await this.read(turn);
+      this.show(outline, await this.pictures(outline, turn), began);
+      await this.others(turn);
+    } catch (why) {
+      if (why instanceof Dropped) return;
+      this.tell(why instanceof Refused ? why.fault : { message: `the engine stopped: ${(why as Error).message}` });
+    }
+  }
+
+  /** The first run of each side. A side that is as it was keeps its run. */
+  private async pictures(outline: Outline, turn: number): Promise<Picture[]> {
+    const { text, seed, sides } = this.setting, sets = sides.map((side) => fields(side, outline));
+    const keys = sets.map((set) => JSON.stringify([text, seed, set]));
+    const { known } = this, missing = sets.filter((_, place) => !known.has(keys[place]!));
+    if (missing.length) {
+      const found = await this.session.ask<Picture[]>({ do: "pictures", text, label: this.given.file, sets: missing, seed, spans: SPANS }, turn);
+      const own = keys.map((key): [string, Picture] => [key, known.get(key) ?? found.shift()!]);
+      this.known = new Map(own);
+    }
+    return keys.map((key) => this.known.get(key)!);
+  }
+
+  /** Reads the text, if it is another one than before: its cells, metrics and seeds. */
+  private async read(turn: number): Promise<Outline> {
+    const { text, sides } = this.setting;
+    this.editor.put(text);
+    if (this.outlined !== text || !this.outline) {
+      this.outline = await this.session.ask<Outline>({ do: "outline", text, label: this.given.file }, turn);
+      this.outlined = text;
+    }
+    const { cells, seeds, listed } = this.outline;
+    if (!this.setting.seeds) {
+      this.setting.seeds = Math.min(MOST_SEEDS, seeds);
+      this.setting.seed = listed?.[0] ?? 1;
+    }
+    for (const side of sides) if (side.cell >= cells.length) side.cell = 0;
+    return this.outline;
+  }
+
+  private show(outline: Outline, pictures: Picture[], began: number): void {
+    const { setting, given } = this;
+    const cell = stored.cellOf(given.stored, setting.sides[0]!, outline, setting.text === given.text);
+    this.shown = { setting, outline, pictures, runs: pictures.map(() => new Runs()), cell, checked: null };
+    this.take(pictures.map(({ run }) => run.rows), setting.seed);
+    this.tell(null);
+    this.settle();
+    this.figures.show(this.shown, () => {
+      this.times.push(performance.now() - began);
+      this.times.splice(0, this.times.length - REMEMBERED);
+    });
+  }
+
+  /** The runs of the other seeds, which only the means need. */
+  private async others(turn: number): Promise<void> {
+    const { setting, outline, pictures } = this.shown!;
+    // Where nothing is drawn at random, every seed gives the run that is there.
+    const seeds = pictures.some(({ run }) => run.seeded) ? seedsOf(setting, outline).slice(1) : [];
+    for (const seed of seeds) {
+      const rows: Row[][] = [];
+      for (const { scenario } of pictures) rows.push(await this.session.ask<Row[]>({ do: "run", scenario, seed }, turn));
+      this.take(rows, seed);
+      this.figures.more();
+    }
+  }
+
+  /** Takes the numbers of one seed, a run for each side; those of the first are held against stored ones. */
+  private take(rows: Row[][], seed: number): void {
+    const { runs, cell, checked } = this.shown!;
+    rows.forEach((own, place) => runs[place]!.add(own));
+    if (cell) this.shown!.checked = stored.added(checked, stored.check(cell, seed, rows[0]!));
+  }
+
+  // What stands around the figures.
+
+  private settle(): void {
+    const { sides, seed, seeds } = this.setting, two = sides.length > 1;
+    document.body.classList.toggle("two", two);
+    the("compare").textContent = two ? "Remove B" : "Compare with a second setting";
+    the("sides").hidden = !two;
+    the<HTMLInputElement>("seed").value = String(seed);
+    the<HTMLInputElement>("seeds").value = String(seeds);
+    this.changed();
+    this.remember();
+    if (!this.shown) return;
+    the("title").textContent = this.shown.outline.question || "Experiment";
+    this.cells(this.shown.outline);
+    this.knobs.show(this.picture!.scenario);
+  }
+
+  /** The run of the side that the knobs turn. */
+  private get picture(): Picture | undefined {
+    return this.shown?.pictures[Math.min(this.held, this.shown.pictures.length - 1)];
+  }
+
+  private cells({ cells }: Outline): void {
+    const list = the<HTMLSelectElement>("cell"), swept = cells.length > 1;
+    the("cell-knob").hidden = !swept;
+    if (list.dataset["of"] !== this.outlined) {
+      list.dataset["of"] = this.outlined;
+      const words = (cell: Record<string, string>): string => Object.entries(cell).map(([path, value]) => `${path.replace(/\.name$/, "").replace(/^.*\./, "")} ${value}`).join(", ");
+      list.replaceChildren(...(swept ? cells : []).map((cell, place) => make("option", { value: place }, words(cell))));
+    }
+    list.value = String(this.side.cell);
+  }
+
+  /** The fields that differ from the file, each with a button that takes it back. */
+  private changed(): void {
+    const { side } = this;
+    const back = (path: string, value: string): HTMLElement =>
+      make("button", { type: "button", "aria-label": `take back ${path} = ${value}`, click: () => {
+        side.set.delete(path);
+        this.change();
+      } }, `${path} = ${value} ×`);
+    const buttons = [...side.set].map(([path, value]) => back(path, value));
+    the("changed").replaceChildren(...(buttons.length ? buttons : [make("span", { class: "dim" }, "nothing")]));
+  }
+
+  /** Shows what the engine refuses; the last figures stay, marked as those of another setting. */
+  private tell(fault: Fault | null): void {
+    document.body.classList.toggle("stale", fault !== null);
+    this.editor.mark(fault);
+    the("fault").hidden = !fault;
+    the("fault").textContent = fault?.message ?? "";
+    this.changed();
+  }
+
+  // Where settings go.
+
+  /** Puts the setting into the address, once hands have rested. */
+  private remember(): void {
+    window.clearTimeout(this.timer);
+    this.timer = window.setTimeout(async () => {
+      const hash = await address.written(this.setting);
+      the("too-long").hidden = hash !== null;
+      if (!hash) return;
+      this.hash = hash;
+      history.replaceState(null, "", hash);
+    }, REST);
+  }
+
+  asFile(): string {
+    const { side, setting, outline, picture } = this;
+    // Comments and layout are kept as long as nothing differs from the text.
+    const differs = outline !== null && Object.keys(fields(side, outline)).length > 0;
+    return differs && picture ? experimentFile(picture.scenario, outline, setting.seeds) : setting.text;
+  }
+
+  asCommand(): string {
+    return command(this.given.file, this.outline ? fields(this.side, this.outline) : {}, this.setting.seeds);
+  }
+
+  private async copy(text: string): Promise<void> {
+    const area = the<HTMLTextAreaElement>("copied");
+    the("copied-part").hidden = false;
+    area.value = text;
+    area.select();
+    const done = await navigator.clipboard?.writeText(text).then(() => true, () => false);
+    the("copied-words").textContent = done ? "Copied:" : "Copy this text:";
+  }
+}
+
+/** An experiment with nothing changed, and the seeds of its file. */
+const fresh = (text: string): Setting => ({ text, sides: [{ cell: 0, set: new Map() }], seed: 1, seeds: 0 });
+
+/** What this browser lacks; empty if nothing. */
+function lacking(): string {
+  const needed = ["WebAssembly", "DecompressionStream", "CompressionStream", "Worker", "ResizeObserver"];
+  return needed.filter((name) => !(name in globalThis)).join(", ");
+}
+
+async function main(): Promise<void> {
+  const missing = lacking();
+  if (missing) throw new Error(`this browser has no ${missing}, which the simulator needs; a newer browser has it`);
+  const given = JSON.parse(the("given").textContent!) as Given, packed = the("engine").textContent!.trim();
+  the("engine").remove();
+  const lab = await Lab.begin(await Session.begin(the("worker").textContent!, packed), given);
+  // For scripts that hold the page to its numbers.
+  Object.assign(window, { lab, address, interval });
+}
+
+main().catch((why: unknown) => {
+  the("state").textContent = "";
+  the("fault").hidden = false;
+  the("fault").textContent = `The lab cannot run here: ${why instanceof Error ? why.message : String(why)}.`;
+});

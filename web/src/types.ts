@@ -1,0 +1,134 @@
+// What the engine answers, as crates/web gives it, and what the page was given when it was written.
+
+/** The values that a parameter takes: durations in ns, sizes in bytes, rates per second. */
+export interface Domain {
+  kind: "duration" | "size" | "rate" | "count" | "choice" | "switch" | "text";
+  low?: number;
+  high?: number;
+  names?: string[];
+}
+
+export interface Parameter {
+  name: string;
+  meaning: string;
+  domain: Domain;
+  default: string | null;
+  logarithmic: boolean;
+}
+
+export interface Entry {
+  name: string;
+  summary: string;
+  year?: number;
+  parameters?: Parameter[];
+}
+
+export interface Metric {
+  name: string;
+  /** How an experiment file names it: `tasks.JOB.share`, `wakeup_latency.STATISTIC`. */
+  asked: string;
+  unit: string;
+  meaning: string;
+}
+
+export interface Catalog {
+  version: string;
+  schedulers: Entry[];
+  machines: Entry[];
+  workloads: Entry[];
+  elevators: Entry[];
+  caches: Entry[];
+  metrics: Metric[];
+}
+
+export type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
+export type Table = { [name: string]: Json };
+
+/** A scenario with every default filled in. */
+export interface Scenario extends Table {
+  machine: Table;
+  scheduler: Table;
+  workload: { [job: string]: Table };
+}
+
+/** A message of the engine: that of the command line, and where in the text it applies. */
+export interface Fault {
+  message: string;
+  line?: number | null;
+  column?: number | null;
+  field?: string | null;
+}
+
+/** What an experiment file asks, without its scenarios. */
+export interface Outline {
+  /** The values of the swept fields, for each cell. */
+  cells: Record<string, string>[];
+  seeds: number;
+  metrics: string[];
+  question: string;
+  /** The seeds, if the file lists them: else they count from 1. */
+  listed: number[] | null;
+}
+
+export type Row = [metric: string, value: number, unit: string];
+
+/** A run: every metric of it, and when which task had which processor. */
+export interface Run {
+  rows: Row[];
+  warnings: string[];
+  /** Length of the run, ns. */
+  elapsed: number;
+  processors: number;
+  /** Whether another seed gives another run. */
+  seeded: boolean;
+  /** Tasks of the kernel have no job. */
+  tasks: { name: string; job: string | null }[];
+  /** For each job: a wait in seconds, and the share of waits up to it. */
+  waits: Record<string, [seconds: number, share: number][]>;
+  /** Spans beyond those that were asked for. */
+  left_out: number;
+  spans: Spans;
+}
+
+/** Times in which a task had a processor, ns; one array for each property. */
+export interface Spans {
+  begin: Float64Array;
+  end: Float64Array;
+  task: Uint32Array;
+  processor: Uint16Array;
+}
+
+/** An experiment as it was resolved and run. */
+export interface Picture {
+  scenario: Scenario;
+  run: Run;
+}
+
+/** A stored cell: the values of each shown metric by seed. */
+export interface StoredCell {
+  factors: Record<string, string>;
+  /** Whether its runs draw no random number, so that one stands for all seeds. */
+  alike: boolean;
+  metrics: Record<string, { mean: number | null; half: number | null; n: number; seeds: number[]; values: (number | null)[] }>;
+}
+
+/** Results of an earlier run of this experiment. */
+export interface Stored {
+  folder: string;
+  engine: string;
+  /** Cells that were simulated. */
+  cells: StoredCell[];
+  /** What of them is not in the page, in words. */
+  left: string;
+}
+
+/** What the command put into the page. */
+export interface Given {
+  engine: string;
+  file: string;
+  text: string;
+  set: [path: string, value: string][];
+  notes: string[];
+  examples: { name: string; title: string; text: string }[];
+  stored: Stored | null;
+}
