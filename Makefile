@@ -10,7 +10,8 @@ LIVE := $(patsubst %,tests/test_%.py,attend diagnose fleet guest guest_noisy gue
 # What schedlab lab puts into a page: the simulator as WebAssembly, and the scripts of page and worker.
 ENGINE := python/schedlab/lab/engine.wasm
 SCRIPTS := python/schedlab/lab/page.js python/schedlab/lab/worker.js
-SOURCES := Cargo.toml Cargo.lock pyproject.toml $(shell find crates machines python -type f ! -name '*.pyc' ! -name '*.so' $(addprefix ! -path ,$(AGENT) $(ENGINE) $(SCRIPTS)))
+RUST := Cargo.toml Cargo.lock $(shell find crates machines -type f)
+SOURCES := $(RUST) pyproject.toml $(shell find python -type f ! -name '*.pyc' ! -name '*.so' $(addprefix ! -path ,$(AGENT) $(ENGINE) $(SCRIPTS)))
 
 .PHONY: setup web demo check check-arm doc wheel man test explore bench bench-switches bench-idle bench-open bench-storage bench-host bench-record bench-memory bench-traces bench-whatif bench-guests bench-start bench-report bench-tune bench-scale bench-attention fuzz mutants docs new-scheduler lock
 .DELETE_ON_ERROR:
@@ -45,19 +46,19 @@ $(VENV)/installed: $(VENV)/tools $(VENV)/engine $(VENV)/scripts $(SOURCES)
 	@touch $(VENV)/simulator $@
 
 # Where one of them cannot be made, a line says why, and schedlab lab says what to do; make web tries again.
-$(VENV)/engine: scripts/web-engine Cargo.toml Cargo.lock $(shell find crates machines -type f) | $(VENV)/tools
+$(VENV)/engine: $(RUST) $(wildcard scripts/web-engine) | $(VENV)/tools
 	@scripts/web-engine $(ENGINE) || test $$? = 3
 	@touch $@
 
-$(VENV)/scripts: scripts/web-scripts web/package-lock.json web/package.json web/tsconfig.json $(wildcard web/src/*.ts) | $(VENV)/tools
-	@scripts/web-scripts $(dir $(ENGINE)) $(CURDIR)/$(BIN)/python || test $$? = 3
+$(VENV)/scripts: $(wildcard scripts/web-scripts web/*.json web/src/*.ts) | $(VENV)/tools
+	@scripts/web-scripts $(dir $(ENGINE)) $(abspath $(BIN)/python) || test $$? = 3
 	@touch $@
 
 ## web: what the pages of schedlab lab are made of; then make setup installs it
 web:
 	@test -e $(ENGINE) || rm -f $(VENV)/engine
 	@ls $(SCRIPTS) >/dev/null 2>&1 || rm -f $(VENV)/scripts
-	@$(MAKE) --no-print-directory $(VENV)/engine $(VENV)/scripts
+	@$(MAKE) --no-print-directory --silent $(VENV)/engine $(VENV)/scripts
 
 # All but the agent, which only real kernels need, and the page: the first table comes sooner.
 $(VENV)/simulator: $(VENV)/tools $(SOURCES)
@@ -98,7 +99,7 @@ $(VENV)/zig: scripts/requirements-wheel.txt $(VENV)/tools
 	@touch $@
 
 ## wheel: dist/ with the sources and wheels for x86_64 and aarch64, glibc 2.17 or newer: pipx install dist/schedlab-*x86_64.whl needs no Rust
-wheel: $(VENV)/zig
+wheel: $(VENV)/zig $(VENV)/engine $(VENV)/scripts
 	@rm -rf dist
 	@$(BIN)/maturin sdist --out dist
 	@$(BIN)/python scripts/permissions.py dist/*.tar.gz

@@ -85,7 +85,7 @@ def machine(tmp_path):
         # The environment of Python has been set up.
         (tmp_path / ".venv").mkdir()
         (tmp_path / ".venv/bin").symlink_to(tools)
-        for stamp in ("tools", "zig"):
+        for stamp in ("tools", "zig", "engine", "scripts"):
             (tmp_path / ".venv" / stamp).touch()
         return tmp_path
 

@@ -34,15 +34,15 @@ export class Runs {
   }
 }
 
-/** Whether an experiment that asks for these metrics means one of that name: `*` is any one job. */
-export function isAsked(name: string, asked: string[]): boolean {
-  return (asked.length ? asked : USUAL).some((one) => one === name || matches(name, one));
+/** The metrics that an experiment asks for, in its order: `*` is any one job. */
+export function asked(names: string[], metrics: string[]): string[] {
+  return [...new Set((metrics.length ? metrics : USUAL).flatMap((pattern) => names.filter(matching(pattern))))];
 }
 
-function matches(name: string, pattern: string): boolean {
-  if (!pattern.includes("*")) return false;
+function matching(pattern: string): (name: string) => boolean {
   const parts = pattern.split("*").map((part) => part.replaceAll(/[.+?^${}()|[\]\\]/g, "\\$&"));
-  return new RegExp(`^${parts.join("[^.]*")}$`).test(name);
+  const expression = new RegExp(`^${parts.join("[^.]*")}$`);
+  return (name) => expression.test(name);
 }
 
 const defined = (values: (number | undefined)[]): number[] => values.filter((value): value is number => value !== undefined);

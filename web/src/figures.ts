@@ -151,8 +151,7 @@ export class Figures {
 
   private means(): void {
     const { runs, outline, setting, pictures } = this.shown!;
-    const metrics = runs[0]!.metrics().filter((name) => compare.isAsked(name, outline.metrics));
-    compare.show(the<HTMLTableElement>("means"), runs, metrics);
+    compare.show(the<HTMLTableElement>("means"), runs, compare.asked(runs[0]!.metrics(), outline.metrics));
     const seeded = pictures.some(({ run }) => run.seeded), done = runs[runs.length - 1]!.count;
     the("basis").textContent = compare.basis(setting.seeds, done, runs.length > 1, seeded);
     const { run } = pictures[0]!, count = seeded ? `; n = ${done} of ${setting.seeds}` : "";

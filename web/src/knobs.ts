@@ -1,7 +1,7 @@
 // The knobs: one for each field that a hand may turn. Which there are, and how far each goes, is said by the engine's catalog and by the
 // scenario that it resolved; what a knob sets is judged by the engine.
 
-import { breakable, make } from "./dom";
+import { breakable, make, the } from "./dom";
 import { read, spell, type Kind } from "./units";
 import type { Catalog, Domain, Entry, Json, Scenario, Table } from "./types";
 
@@ -108,6 +108,7 @@ export class Knobs {
 
   private add(knob: Knob): HTMLElement {
     const made = knob.domain.kind === "switch" ? switched(knob, this.turned) : knob.domain.kind === "choice" ? listed(knob, this.turned) : slid(knob, this.turned);
+    made.element.addEventListener("focusin", () => (the("meaning").textContent = `${knob.label}: ${knob.meaning}`));
     this.shown.set(knob.path, made);
     return made.element;
   }

@@ -16,6 +16,8 @@ import type { Catalog, Fault, Given, Outline, Picture, Row } from "./types";
 
 /** Most spans of a timeline. */
 const SPANS = 1_000_000;
+/** The other seeds follow the first picture after this rest, ms. */
+const PAUSE = 150;
 /** The address follows the setting after this rest, ms. */
 const REST = 300;
 /** Times from a change to its picture that are remembered. */
@@ -240,6 +242,8 @@ class Lab {
     const { setting, outline, pictures } = this.shown!;
     // Where nothing is drawn at random, every seed gives the run that is there.
     const seeds = pictures.some(({ run }) => run.seeded) ? seedsOf(setting, outline).slice(1) : [];
+    // While a slider is dragged the engine is kept free for its next picture.
+    if (seeds.length) await new Promise((rested) => window.setTimeout(rested, PAUSE));
     for (const seed of seeds) {
       const rows: Row[][] = [];
       for (const { scenario } of pictures) rows.push(await this.session.ask<Row[]>({ do: "run", scenario, seed }, turn));
