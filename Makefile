@@ -13,7 +13,7 @@ SCRIPTS := python/schedlab/lab/page.js python/schedlab/lab/worker.js
 RUST := Cargo.toml Cargo.lock $(shell find crates machines -type f)
 SOURCES := $(RUST) pyproject.toml $(shell find python -type f ! -name '*.pyc' ! -name '*.so' $(addprefix ! -path ,$(AGENT) $(ENGINE) $(SCRIPTS)))
 
-.PHONY: setup web demo check check-arm doc wheel man test explore bench bench-switches bench-idle bench-open bench-storage bench-host bench-record bench-memory bench-traces bench-whatif bench-guests bench-start bench-report bench-tune bench-scale bench-attention fuzz mutants docs new-scheduler lock
+.PHONY: setup web demo check check-arm doc wheel man test explore bench bench-switches bench-idle bench-open bench-storage bench-host bench-record bench-memory bench-traces bench-whatif bench-guests bench-start bench-report bench-tune bench-scale bench-attention bench-web fuzz mutants docs new-scheduler lock
 .DELETE_ON_ERROR:
 
 ## setup: a virtual environment with the pinned tools and schedlab itself; nothing when up to date
@@ -143,8 +143,8 @@ TIMES := 10
 explore:
 	CASES_TIMES=$(TIMES) PROPTEST_CASES=$$((256 * $(TIMES))) cargo test --release $(RUST_TESTS)
 
-## bench: switches per second, next to the ceiling and the peers, then bench-idle, bench-open, bench-storage, bench-host, bench-guests, bench-start, bench-report, bench-tune and bench-scale (BENCH_QUICK=1: less of everything)
-bench: bench-switches bench-idle bench-open bench-storage bench-host bench-guests bench-start bench-report bench-tune bench-scale
+## bench: switches per second, next to the ceiling and the peers, then bench-idle, bench-open, bench-storage, bench-host, bench-guests, bench-start, bench-report, bench-tune, bench-scale and bench-web (BENCH_QUICK=1: less of everything)
+bench: bench-switches bench-idle bench-open bench-storage bench-host bench-guests bench-start bench-report bench-tune bench-scale bench-web
 
 bench-switches: .venv-bench-simpy/made .venv-bench-simso/made
 	cargo build --quiet --release --locked -p schedlab-bench
@@ -219,6 +219,10 @@ bench-tune: setup
 ## bench-scale: 2,000 runs of the desktop on this computer's threads, and on clusters of Dask and Ray on it: processors used, overhead a run
 bench-scale: setup $(VENV)/cluster
 	$(BIN)/python bench/scale.py
+
+## bench-web: the engine of the pages of schedlab lab, in node, next to that of the command, on three examples
+bench-web: setup
+	$(BIN)/python bench/web.py
 
 ## fuzz: arbitrary bytes for the readers of traces, TIME seconds for each target, or for those in ONLY; needs a nightly toolchain and cargo-fuzz
 fuzz: export TIME ?= 180

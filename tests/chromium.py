@@ -3,6 +3,7 @@
 No library is needed for it: a message is JSON and a zero byte, and the two ends are the descriptors 3 and 4.
 """
 
+import fcntl
 import json
 import os
 import select
@@ -16,28 +17,36 @@ from test_report import CHROMIUM, QUIET
 PATIENCE = 60
 
 
+def _pipe() -> list[int]:
+    """A pipe whose ends have numbers above those that Chromium wants."""
+    ends = os.pipe()
+    moved = [fcntl.fcntl(end, fcntl.F_DUPFD_CLOEXEC, 10) for end in ends]
+    for end in ends:
+        os.close(end)
+    return moved
+
+
 class Browser:
     """Chromium, with one page."""
 
     def __init__(self, folder: Path):
         """Start it with a profile of its own in the folder."""
-        ours, theirs = os.pipe(), os.pipe()
         options = ["--headless", "--no-sandbox", "--disable-gpu", "--remote-debugging-pipe", *QUIET]
         command = [CHROMIUM, *options, f"--user-data-dir={folder / 'profile'}", "about:blank"]
+        (asked, self._in), (self._out, answered) = _pipe(), _pipe()
         # The shell gives the ends their numbers.
-        opened = f'exec "$@" 3<&{ours[0]} 4>&{theirs[1]}'
+        opened = f'exec "$@" 3<&{asked} 4>&{answered}'
         self.process = subprocess.Popen(
-            ["sh", "-c", opened, "sh", *command],
-            pass_fds=(ours[0], theirs[1]),
+            ["bash", "-c", opened, "bash", *command],
+            pass_fds=(asked, answered),
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
         )
-        os.close(ours[0]), os.close(theirs[1])
-        self._in, self._out = ours[1], theirs[0]
+        os.close(asked), os.close(answered)
         self._rest, self._number, self.events = b"", 0, []
         self._session = None
-        (target,) = (t for t in self.ask("Target.getTargets")["targetInfos"] if t["type"] == "page")
-        self._session = self.ask("Target.attachToTarget", targetId=target["targetId"], flatten=True)["sessionId"]
+        target = self.ask("Target.createTarget", url="about:blank")["targetId"]
+        self._session = self.ask("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         for domain in ("Page", "Runtime", "Network", "Log"):
             self.ask(f"{domain}.enable")
 

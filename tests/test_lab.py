@@ -124,6 +124,22 @@ def test_the_page_shows_the_desktop_from_a_file_and_asks_for_nothing(page, deskt
     assert page.value(colours) > 6, "jobs are drawn"
 
 
+#: Whether a request can be made: by the page, and by a worker of it.
+REQUESTS = """(async () => {
+    const ask = "fetch('data:,x').then(() => true, () => false).then(postMessage)";
+    const program = new Blob([ask], { type: "text/javascript" });
+    const worker = new Worker(URL.createObjectURL(program));
+    const heard = new Promise(done => worker.onmessage = event => done(event.data));
+    return [await fetch("data:,x").then(() => true, () => false), await heard];
+})()"""
+
+
+@in_browser
+def test_neither_the_page_nor_its_worker_can_make_a_request(page, short):
+    page.open(short)
+    assert page.value(REQUESTS) == [False, False]
+
+
 @in_browser
 def test_sliders_change_the_picture_and_its_numbers_are_the_native_ones(page, short):
     page.open(short)

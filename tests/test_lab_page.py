@@ -261,7 +261,7 @@ def test_many_drags_leave_memory_bounded(page, desktop):
 def test_a_run_that_takes_long_is_replaced_by_a_newer_one(page, short):
     page.open(short)
     page.give("knob-duration-text", "900h")
-    page.pause(300)
+    page.until("document.getElementById('state').textContent.startsWith('The engine is at work')")
     page.give("knob-duration-text", "1s")
     page.until("lab.shown.pictures[0].run.elapsed === 1e9")
     page.settle()

@@ -18,6 +18,8 @@ import type { Catalog, Fault, Given, Outline, Picture, Row } from "./types";
 const SPANS = 1_000_000;
 /** The other seeds follow the first picture after this rest, ms. */
 const PAUSE = 150;
+/** A run that takes longer than this is said to be at work, ms. */
+const SLOW = 400;
 /** The address follows the setting after this rest, ms. */
 const REST = 300;
 /** Times from a change to its picture that are remembered. */
@@ -184,12 +186,17 @@ class Lab {
 
   private async run(began: number): Promise<void> {
     const turn = this.session.turn();
+    const slow = window.setTimeout(() => (the("state").textContent = "The engine is at work; a change of the setting ends this run."), SLOW);
     try {
       const outline = await this.read(turn);
-      this.show(outline, await this.pictures(outline, turn), began);
+      const pictures = await this.pictures(outline, turn);
+      window.clearTimeout(slow);
+      this.show(outline, pictures, began);
       await this.others(turn);
     } catch (why) {
+      window.clearTimeout(slow);
       if (why instanceof Dropped) return;
+      the("state").textContent = "";
       this.tell(why instanceof Refused ? why.fault : { message: `the engine stopped: ${(why as Error).message}` });
     }
   }
