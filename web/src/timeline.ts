@@ -58,12 +58,17 @@ function grouped(column: Uint32Array | Uint16Array, count: number): (value: numb
   for (const value of column) starts[value + 1]!++;
   for (let k = 0; k < count; k++) starts[k + 1]! += starts[k]!;
   const order = new Uint32Array(column.length), next = starts.slice();
-  column.forEach((value, span) => (order[next[value]!++] = span));
+  for (let span = 0; span < column.length; span++) order[next[column[span]!]!++] = span;
   return (value) => order.subarray(starts[value]!, starts[value + 1]!);
 }
 
 function laneOf(label: string, kind: Lane["kind"], order: Uint32Array, spans: Spans): Lane {
-  return summed(label, kind, order, Float64Array.from(order, (span) => spans.begin[span]!), Float64Array.from(order, (span) => spans.end[span]!));
+  const n = order.length, from = new Float64Array(n), to = new Float64Array(n);
+  for (let k = 0; k < n; k++) {
+    from[k] = spans.begin[order[k]!]!;
+    to[k] = spans.end[order[k]!]!;
+  }
+  return summed(label, kind, order, from, to);
 }
 
 function summed(label: string, kind: Lane["kind"], order: Uint32Array, from: Float64Array, to: Float64Array): Lane {
@@ -79,7 +84,12 @@ function union(label: string, order: Uint32Array, spans: Spans): Lane {
   for (let k = n - 1; k >= 0; k--) {
     const begin = spans.begin[order[k]!]!, end = spans.end[order[k]!]!;
     if (first < n && end >= from[first]!) from[first] = Math.min(from[first]!, begin);
-    else [from[--first], to[first], kept[first]] = [begin, end, order[k]!];
+    else {
+      first -= 1;
+      from[first] = begin;
+      to[first] = end;
+      kept[first] = order[k]!;
+    }
   }
   return summed(label, "job", kept.subarray(first), from.subarray(first), to.subarray(first));
 }
@@ -125,7 +135,7 @@ export class Timeline {
     this.run = run;
     this.names = taskNames(run);
     this.colourOf = (task) => Math.max(0, jobs.indexOf(run.tasks[task]!.job ?? "")) % SERIES;
-    const ofProcessor = grouped(spans.processor, 65536);
+    const ofProcessor = grouped(spans.processor, run.processors);
     this.processors = Array.from({ length: Math.min(PROCESSORS, run.processors) }, (_, cpu) => laneOf(`processor ${cpu}`, "processor", ofProcessor(cpu), spans));
     const lanes = (rows === "jobs" ? this.ofJobs(run, jobs) : this.ofTasks(run)).filter((lane) => lane.order.length);
     const most = named ?? longest(lanes, this.room());
