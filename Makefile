@@ -13,7 +13,7 @@ SCRIPTS := python/schedlab/lab/page.js python/schedlab/lab/worker.js
 RUST := Cargo.toml Cargo.lock $(shell find crates machines -type f)
 SOURCES := $(RUST) pyproject.toml $(shell find python -type f ! -name '*.pyc' ! -name '*.so' $(addprefix ! -path ,$(AGENT) $(ENGINE) $(SCRIPTS)))
 
-.PHONY: setup web demo check check-arm doc wheel man test explore bench bench-switches bench-idle bench-open bench-storage bench-host bench-record bench-memory bench-traces bench-whatif bench-guests bench-start bench-report bench-tune bench-scale bench-attention bench-web fuzz mutants docs new-scheduler lock
+.PHONY: setup web retry demo check check-arm doc wheel man test explore bench bench-switches bench-idle bench-open bench-storage bench-host bench-record bench-memory bench-traces bench-whatif bench-guests bench-start bench-report bench-tune bench-scale bench-attention bench-web fuzz mutants docs new-scheduler lock
 .DELETE_ON_ERROR:
 
 ## setup: a virtual environment with the pinned tools and schedlab itself; nothing when up to date
@@ -45,20 +45,20 @@ $(VENV)/installed: $(VENV)/tools $(VENV)/engine $(VENV)/scripts $(SOURCES)
 	$(install)
 	@touch $(VENV)/simulator $@
 
-# Where one of them cannot be made, a line says why, and schedlab lab says what to do; make web tries again.
-$(VENV)/engine: $(RUST) $(wildcard scripts/web-engine) | $(VENV)/tools
+# Where one of them cannot be made, a line says why, and schedlab lab says what to do. Only `make web` tries again.
+RETRY := $(if $(filter web,$(MAKECMDGOALS)),retry)
+$(VENV)/engine: $(RUST) $(wildcard scripts/web-engine) $(if $(wildcard $(ENGINE)),,$(RETRY)) | $(VENV)/tools
 	@scripts/web-engine $(ENGINE) || test $$? = 3
 	@touch $@
 
-$(VENV)/scripts: $(wildcard scripts/web-scripts web/*.json web/src/*.ts) | $(VENV)/tools
+$(VENV)/scripts: $(wildcard scripts/web-scripts web/*.json web/src/*.ts) $(if $(wildcard $(SCRIPTS)),,$(RETRY)) | $(VENV)/tools
 	@scripts/web-scripts $(dir $(ENGINE)) $(abspath $(BIN)/python) || test $$? = 3
 	@touch $@
 
+retry:
+
 ## web: what the pages of schedlab lab are made of; then make setup installs it
-web:
-	@test -e $(ENGINE) || rm -f $(VENV)/engine
-	@ls $(SCRIPTS) >/dev/null 2>&1 || rm -f $(VENV)/scripts
-	@$(MAKE) --no-print-directory --silent $(VENV)/engine $(VENV)/scripts
+web: $(VENV)/engine $(VENV)/scripts
 
 # All but the agent, which only real kernels need, and the page: the first table comes sooner.
 $(VENV)/simulator: $(VENV)/tools $(SOURCES)

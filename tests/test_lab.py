@@ -174,6 +174,23 @@ def test_another_cell_scheduler_and_machine_have_the_native_numbers(page, short)
 
 
 @in_browser
+def test_policies_of_storage_and_the_size_of_memory_have_the_native_numbers(page, tmp_path):
+    text = (ROOT / "examples" / "memory.toml").read_text()
+    (tmp_path / "memory.toml").write_text(text)
+    page.open(written(tmp_path, "memory.toml"))
+    assert page.rows() == native(text)
+    for policy, name in (("elevator", "deadline"), ("cache", "arc"), ("reclaim", "linux_1_0")):
+        page.give(f"knob-{policy}", name)
+        page.settle()
+    page.give("knob-machine.memory.size-text", "20MiB")
+    page.settle()
+    assert not page.shows("fault"), page.text("fault")
+    changed = [f"{path}={value}" for path, value in page.fields().items()]
+    assert len(changed) == 4
+    assert page.rows() == native(text, ["sweep={}", *changed])
+
+
+@in_browser
 @pytest.mark.parametrize("example", list(given.examples()), ids=lambda example: example["name"])
 def test_an_example_of_the_page_has_the_native_numbers_under_another_scheduler(page, short, example):
     page.open(short)

@@ -30,8 +30,20 @@ const PROCESSORS: Domain = { kind: "count", low: 1, high: 64 };
 const DURATION: Domain = { kind: "duration", low: 1e8, high: 6e11 };
 const NICE: Domain = { kind: "count", low: -20, high: 19 };
 const COUNT: Domain = { kind: "count", low: 1, high: 200 };
-/** Policies of storage, where the machine has a drive, and their tables in the catalog. */
-const STORAGE = [["elevator", "elevators"], ["cache", "caches"]] as const;
+const MEMORY: Domain = { kind: "size", low: 2 ** 20, high: 2 ** 36 };
+/** Policies of storage and memory, and their tables in the catalog. */
+const POLICIES = [["elevator", "elevators"], ["cache", "caches"], ["reclaim", "reclaims"]] as const;
+
+/** The policies that decide something in a scenario: those of storage where it has a drive, that of memory where it can be short. */
+function policiesOf({ machine }: Scenario): (typeof POLICIES)[number][] {
+  const hasDrive = Boolean(machine["disk"] ?? machine["solid_state"] ?? machine["drive"]);
+  return POLICIES.filter(([field]) => hasDrive && (field !== "reclaim" || memorySize(machine) !== null));
+}
+
+function memorySize(machine: Table): Json {
+  const memory = machine["memory"];
+  return memory && typeof memory === "object" && !Array.isArray(memory) ? memory["size"] ?? null : null;
+}
 
 export class Knobs {
   private shown = new Map<string, Shown>();
@@ -43,7 +55,7 @@ export class Knobs {
   /** Shows the values of a scenario; knobs are made anew only if others are needed. */
   show(scenario: Scenario): void {
     const parts = this.parts(scenario), shape = JSON.stringify(parts.map((part) => [part.title, part.knobs.map((knob) => knob.path)]));
-    const names = [String(scenario.scheduler["name"]), ...STORAGE.map(([field]) => nameOf(scenario[field])), JSON.stringify(scenario.machine["name"])];
+    const names = [String(scenario.scheduler["name"]), ...POLICIES.map(([field]) => nameOf(scenario[field])), JSON.stringify(scenario.machine["name"])];
     if (this.made !== shape + names.join()) this.build(parts, scenario);
     this.made = shape + names.join();
     for (const [path, knob] of this.shown) {
@@ -57,8 +69,9 @@ export class Knobs {
       { path: "machine.processors", label: "processors", meaning: "how many processors the machine has", domain: PROCESSORS, logarithmic: false },
     ];
     if (scenario["duration"]) machine.push({ path: "duration", label: "duration", meaning: "a run ends at this time at the latest", domain: DURATION, logarithmic: true });
+    if (memorySize(scenario.machine) !== null) machine.push({ path: "machine.memory.size", label: "memory", meaning: "memory that programs and the cache share", domain: MEMORY, logarithmic: true });
     const scheduler = this.of("scheduler", entryOf(this.catalog.schedulers, scenario.scheduler));
-    const storage = hasDrive(scenario) ? STORAGE.flatMap(([field, family]) => this.of(field, entryOf(this.catalog[family], scenario[field]))) : [];
+    const storage = policiesOf(scenario).flatMap(([field, family]) => this.of(field, entryOf(this.catalog[family], scenario[field]), `${field}: `));
     const jobs = Object.entries(scenario.workload);
     const tasks = jobs.flatMap(([name, job]): Knob[] => [
       { path: `workload.${name}.nice`, label: `${name}: nice`, meaning: "-20 is favoured most, 19 least", domain: NICE, logarithmic: false },
@@ -68,7 +81,7 @@ export class Knobs {
     return [
       { title: "Machine", knobs: machine, open: true },
       { title: `Parameters of ${String(scenario.scheduler["name"])}`, knobs: scheduler, open: true },
-      { title: "Storage", knobs: storage, open: true },
+      { title: "Storage and memory", knobs: storage, open: true },
       { title: "Jobs", knobs: tasks, open: jobs.length <= 6 },
       { title: "Parameters of loads", knobs: loads, open: false },
     ].filter((part) => part.knobs.length);
@@ -93,17 +106,15 @@ export class Knobs {
     if (focused && this.root.querySelector(`[id="${CSS.escape(focused)}"]`)) document.getElementById(focused)!.focus({ preventScroll: true });
   }
 
-  /** Machine, scheduler and policies of storage: each replaces its table. */
+  /** Machine, scheduler and the other policies: each replaces its table. */
   private choices(scenario: Scenario): HTMLElement[] {
     const machine = String(nameOf(scenario.machine)), machines = this.catalog.machines.filter(({ name }) => name !== "host");
     const found = [
       choice("machine", machines, machine, (name) => this.chosen("machine", name)),
       choice("scheduler", this.catalog.schedulers, nameOf(scenario.scheduler), (name) => this.chosen("scheduler", `{ name = "${name}" }`)),
     ];
-    if (hasDrive(scenario)) {
-      for (const [field, family] of STORAGE) found.push(choice(field, this.catalog[family], nameOf(scenario[field]), (name) => this.chosen(field, `{ name = "${name}" }`)));
-    }
-    return found;
+    const policies = policiesOf(scenario).map(([field, family]) => choice(field, this.catalog[family], nameOf(scenario[field]), (name) => this.chosen(field, `{ name = "${name}" }`)));
+    return [...found, ...policies];
   }
 
   private add(knob: Knob): HTMLElement {
@@ -113,9 +124,6 @@ export class Knobs {
     return made.element;
   }
 }
-
-/** A machine has a drive if it has a part for one. */
-const hasDrive = (scenario: Scenario): boolean => Boolean(scenario.machine["disk"] ?? scenario.machine["solid_state"] ?? scenario.machine["drive"]);
 
 const nameOf = (table: Json | undefined): string => (table && typeof table === "object" && !Array.isArray(table) ? String(table["name"] ?? "") : typeof table === "string" ? table : "");
 

@@ -38,6 +38,7 @@ export interface Catalog {
   workloads: Entry[];
   elevators: Entry[];
   caches: Entry[];
+  reclaims: Entry[];
   metrics: Metric[];
 }
 
