@@ -41,7 +41,7 @@ MAY: dict[str, set[str]] = {
     "memory": BASE | {"stats", "tables", "targets"},
     "direct": BASE | {"stats", "tables", "targets", "observe", "experiment", "report"},
     "report": KNOWN | {"caches", "matrix", "published", "tables", "pictures", "traces", "tune"},
-    "lab": KNOWN | {"pictures"},
+    "lab": KNOWN | {"pictures", "published"},
     "cli": KNOWN
     | {"tables", "targets", "run", "experiment", "caches", "matrix", "parity", "published", "observe", "report"}
     | {"direct", "tune", "executors", "traces", "whatif", "memory", "lab"},

@@ -8,11 +8,12 @@ import { make, the } from "./dom";
 import { Editor } from "./editor";
 import { Figures, type Shown } from "./figures";
 import { Knobs } from "./knobs";
+import { Course, isLesson } from "./lesson";
 import { Dropped, Refused, Session } from "./session";
 import { MOST_SEEDS, command, copied, experimentFile, fields, replaceTable, seedsOf, type Setting, type Side } from "./setting";
 import * as stored from "./stored";
 import { interval } from "./student";
-import type { Catalog, Fault, Given, Outline, Picture, Row } from "./types";
+import type { Catalog, Fault, Given, Lesson, Outline, Picture, Row } from "./types";
 
 /** Most spans of a timeline. */
 const SPANS = 1_000_000;
@@ -40,6 +41,8 @@ class Lab {
   private changedAt = 0;
   private timer = 0;
   private hash = "";
+  /** What an experiment without a question is called. */
+  private heading = "Experiment";
   private readonly editor: Editor;
 
   private constructor(readonly session: Session, readonly given: Given, private readonly knobs: Knobs, private readonly figures: Figures) {
@@ -66,7 +69,7 @@ class Lab {
 
   private async ofAddress(): Promise<Setting | null> {
     the("address-fault").hidden = true;
-    if (location.hash.length < 2) return null;
+    if (location.hash.length < 2 || isLesson(location.hash)) return null;
     try {
       const found = await address.read(location.hash);
       this.hash = location.hash;
@@ -76,6 +79,12 @@ class Lab {
       the("address-fault").hidden = false;
       return null;
     }
+  }
+
+  /** Shows the experiment of a lesson, with its knob at that value. */
+  teach({ title, text, set, knob, seeds }: Lesson, value: string): void {
+    this.heading = title;
+    this.begin({ text, sides: [{ cell: 0, set: new Map(Object.entries({ ...set, [knob.path]: value })) }], seed: 1, seeds });
   }
 
   private begin(setting: Setting): void {
@@ -278,7 +287,7 @@ class Lab {
     this.changed();
     this.remember();
     if (!this.shown) return;
-    the("title").textContent = this.shown.outline.question || "Experiment";
+    the("title").textContent = this.shown.outline.question || this.heading;
     this.cells(this.shown.outline);
     this.knobs.show(this.picture!.scenario);
   }
@@ -369,7 +378,9 @@ async function main(): Promise<void> {
   if (missing) throw new Error(`this browser has no ${missing}, which the simulator needs; a newer browser has it`);
   const given = JSON.parse(the("given").textContent!) as Given, packed = the("engine").textContent!.trim();
   the("engine").remove();
-  const lab = await Lab.begin(await Session.begin(the("worker").textContent!, packed), given);
+  const begin = (): Promise<Session> => Session.begin(the("worker").textContent!, packed), { hash } = location;
+  const lab = await Lab.begin(await begin(), given);
+  if (given.lessons.length) new Course(given.lessons, hash, begin, (lesson, value) => lab.teach(lesson, value));
   // For scripts that hold the page to its numbers.
   Object.assign(window, { lab, address, interval });
 }

@@ -123,6 +123,24 @@ export interface Stored {
   left: string;
 }
 
+/** Which way a metric goes, as a reader predicts it. */
+export type Direction = "falls" | "same" | "rises";
+
+/** A lesson, as python/schedlab/lab/lessons has it. Values of the knob are written as after `--set`. */
+export interface Lesson {
+  name: string;
+  title: string;
+  question: string;
+  explanation: string;
+  text: string;
+  set: Record<string, string>;
+  seeds: number;
+  knob: { path: string; label: string; values: string[] };
+  shows: { metric: string; label: string }[];
+  predict: { asks: string; to: string | null } & Record<Direction, string>;
+  published: { at: string; metric: string; value: number }[];
+}
+
 /** What the command put into the page. */
 export interface Given {
   engine: string;
@@ -132,4 +150,5 @@ export interface Given {
   notes: string[];
   examples: { name: string; title: string; text: string }[];
   stored: Stored | null;
+  lessons: Lesson[];
 }

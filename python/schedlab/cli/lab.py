@@ -23,19 +23,24 @@ def verb(
     set: Annotated[
         list[str] | None, typer.Option("--set", help="Override a field: --set scheduler.slice=36ms; may be repeated.")
     ] = None,
+    lesson: Annotated[
+        list[str] | None,
+        typer.Option("--lesson", help='Make a page of this lesson, or of "all"; may be repeated.', metavar="NAME"),
+    ] = None,
     out: Annotated[Path, typer.Option("--out", help="The folder of results.")] = Path("results"),
     json: Json = False,
 ) -> None:
     """Write one HTML page that holds the simulator and runs an experiment in the browser; no network needed.
 
     Sliders and lists change machine, scheduler and load; schedule, waits and counters follow. Of results, the page
-    checks that the same seed gives the same number as stored.
+    checks that the same seed gives the same number as stored. A lesson asks for a prediction before its answer is
+    drawn.
     """
     from schedlab.cli.output import print_json, refuse_unwritable
     from schedlab.lab import page
 
     refuse_unwritable(output=output)
-    given = _given(what, set or [], out)
+    given = _lessons(what, lesson, set) if lesson else _given(what, set or [], out)
     size = page.write(given, output)
     if json:
         folder = given.stored["folder"] if given.stored else None
@@ -57,3 +62,12 @@ def _given(what: str | None, overrides: list[str], out: Path):
     if overrides:
         raise UsageError("--set overrides fields of an experiment file; stored results are shown as they are")
     return given.of_results(find(what, out))
+
+
+def _lessons(what: str | None, names: list[str], overrides: list[str] | None):
+    from schedlab.errors import UsageError
+    from schedlab.lab import given, lessons
+
+    if what or overrides:
+        raise UsageError("--lesson brings its own experiment: leave out the file and --set")
+    return given.of_lessons(lessons.every() if names == ["all"] else [lessons.named(name) for name in names])

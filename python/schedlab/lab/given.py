@@ -8,6 +8,7 @@ from typing import Any
 
 from schedlab import _core
 from schedlab.errors import UsageError
+from schedlab.lab.lessons import Lesson
 from schedlab.results import Results
 from schedlab.specification import Specification
 from schedlab.system import reading
@@ -30,11 +31,18 @@ class Given:
     set: Sequence[tuple[str, str]] = ()
     notes: Sequence[str] = ()
     stored: dict[str, Any] | None = field(default=None)
+    lessons: Sequence[Lesson] = ()
 
     def document(self) -> dict[str, Any]:
         """It as the page's script reads it (`web/src/types.ts`)."""
         own = {"file": self.file, "text": self.text, "set": list(self.set), "notes": list(self.notes)}
-        return own | {"engine": _core.version(), "examples": list(examples()), "stored": self.stored}
+        lessons = [lesson.document() for lesson in self.lessons]
+        return own | {
+            "engine": _core.version(),
+            "examples": list(examples()),
+            "stored": self.stored,
+            "lessons": lessons,
+        }
 
 
 def built_in(overrides: Sequence[str] = ()) -> Given:
@@ -55,6 +63,14 @@ def of_results(folder: Path) -> Given:
     experiment = _refused(whole, str(folder))
     text = experiment.written()
     return Given(results.name, f"{results.name}.toml", text, experiment, stored=_stored(results))
+
+
+def of_lessons(lessons: Sequence[Lesson]) -> Given:
+    """Lessons; the experiment is that of the first one, at the first value of its knob."""
+    first = lessons[0]
+    settings = list(first.settings(first.knob["values"][0]).items())
+    experiment = first.checked(first.knob["values"][0])
+    return Given(first.name, f"{first.name}.toml", first.experiment, experiment, settings, lessons=lessons)
 
 
 def examples() -> Iterator[dict[str, str]]:

@@ -1,0 +1,108 @@
+"""Lessons: a question, a knob, what was published, and what the reader predicts before the answer is drawn.
+
+A lesson is a TOML file here. The answer is in none of them: it is what the engine computes when the reader has
+predicted.
+
+    title, question, explanation     texts; paragraphs are apart by an empty line, `code` stands between backquotes
+    report                           the reproduction that it is about; none, if it is from the textbook
+    experiment, or reproduction      the text of an experiment file, or a file of a reproduction
+    set                              paths and values, as with --set
+    knob                             a path, its label, and the values that it has
+    shows                            metrics with labels and units; the first one is predicted
+    predict                          what is asked, and a text for each direction: falls, same, rises, from the first
+                                     value of the knob to the last, or to the one that `to` names
+    published                        values of the report: at which value of the knob, of which metric
+"""
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+from schedlab.errors import UsageError, nearest
+from schedlab.published import reproductions
+from schedlab.specification import Specification
+
+#: The three directions of a prediction.
+FALLS, SAME, RISES = DIRECTIONS = ("falls", "same", "rises")
+#: A change of less than this, as a share of the larger of the two, is none.
+NOTICEABLE = 0.1
+
+
+@dataclass(frozen=True)
+class Lesson:
+    """One lesson; fields as the head of this module has them."""
+
+    name: str
+    title: str
+    question: str
+    explanation: str
+    experiment: str
+    knob: Mapping[str, Any]
+    shows: tuple[Mapping[str, str], ...]
+    predict: Mapping[str, Any]
+    report: str | None = None
+    set: Mapping[str, Any] | None = None
+    published: tuple[Mapping[str, Any], ...] = ()
+
+    def settings(self, value: Any) -> dict[str, str]:
+        """What is set where the knob has that value, as after --set."""
+        return {path: str(given) for path, given in {**(self.set or {}), self.knob["path"]: value}.items()}
+
+    def checked(self, value: Any) -> Specification:
+        """The experiment where the knob has that value."""
+        settings = [f"{path}={given}" for path, given in self.settings(value).items()]
+        return Specification.from_text(self.experiment, f"{self.name}.toml", set=settings)
+
+    def document(self) -> dict[str, Any]:
+        """It as the script of a page reads it (`web/src/types.ts`)."""
+        return {
+            "name": self.name,
+            "title": self.title,
+            "question": self.question,
+            "explanation": self.explanation,
+            "text": self.experiment,
+            "set": {path: str(value) for path, value in (self.set or {}).items()},
+            "seeds": len(self.checked(self.knob["values"][0]).seeds),
+            "knob": {**self.knob, "values": [str(value) for value in self.knob["values"]]},
+            "shows": list(self.shows),
+            "predict": {**self.predict, "to": str(self.predict["to"]) if "to" in self.predict else None},
+            "published": [{**row, "at": str(row["at"])} for row in self.published],
+        }
+
+    def ends(self) -> tuple[Any, Any]:
+        """The two values of the knob that the prediction is about."""
+        values = self.knob["values"]
+        return values[0], self.predict.get("to", values[-1])
+
+
+def every() -> list[Lesson]:
+    """All lessons, in their order."""
+    files = [file for file in resources.files(__name__).iterdir() if file.name.endswith(".toml")]
+    return [_lesson(file.name, file.read_text(encoding="utf-8")) for file in sorted(files, key=lambda file: file.name)]
+
+
+def named(name: str) -> Lesson:
+    """One of them; the error names the nearest."""
+    known = {lesson.name: lesson for lesson in every()}
+    if name not in known:
+        raise UsageError(f"no such lesson: {name!r}; {nearest(name, list(known))}")
+    return known[name]
+
+
+def direction(first: float, last: float) -> str:
+    """Which way a metric went, as predictions name it."""
+    if abs(last - first) <= NOTICEABLE * max(abs(first), abs(last)):
+        return SAME
+    return RISES if last > first else FALLS
+
+
+def _lesson(file: str, text: str) -> Lesson:
+    fields = tomllib.loads(text)
+    reproduction = fields.pop("reproduction", None)
+    if reproduction is not None:
+        fields["experiment"] = resources.files(reproductions).joinpath(reproduction).read_text(encoding="utf-8")
+    for several in ("shows", "published"):
+        fields[several] = tuple(fields.get(several, ()))
+    return Lesson(name=file.removesuffix(".toml").partition("-")[2], **fields)

@@ -1,0 +1,169 @@
+// Lessons: a question, what the reader predicts, and then the answer, which the engine computes at each value of a knob.
+//
+// The runs are asked of a session of their own, so that the lab below is free meanwhile.
+
+import { Runs } from "./compare";
+import { fill, make, the, type Column } from "./dom";
+import { Dropped, type Session } from "./session";
+import { interval, type Interval } from "./student";
+import { readable, spread } from "./units";
+import type { Direction, Lesson, Picture, Row } from "./types";
+
+/** A change of less than this, as a share of the larger of the two, is none. As in python/schedlab/lab/lessons. */
+const NOTICEABLE = 0.1;
+const DIRECTIONS: Direction[] = ["falls", "same", "rises"];
+/** How an address names a lesson of the page. */
+const ADDRESS = "#lesson=";
+
+export const isLesson = (hash: string): boolean => hash.startsWith(ADDRESS);
+
+/** Which way a metric went. */
+export function direction(first: number, last: number): Direction {
+  if (Math.abs(last - first) <= NOTICEABLE * Math.max(Math.abs(first), Math.abs(last))) return "same";
+  return last > first ? "rises" : "falls";
+}
+
+export class Course {
+  private lesson: Lesson;
+  private session: Session | null = null;
+
+  constructor(
+    private readonly lessons: Lesson[],
+    hash: string,
+    private readonly begun: () => Promise<Session>,
+    private readonly open: (lesson: Lesson, value: string) => void,
+  ) {
+    this.lesson = this.named(hash) ?? lessons[0]!;
+    const list = the<HTMLSelectElement>("lesson-list");
+    list.append(...lessons.map(({ name, title }) => make("option", { value: name }, title)));
+    list.onchange = () => this.choose(lessons[list.selectedIndex]!);
+    the("lesson-choice").hidden = lessons.length < 2;
+    the("lesson-answer").onclick = () => void this.answer();
+    window.addEventListener("hashchange", () => {
+      const found = this.named(location.hash);
+      if (found) this.choose(found);
+    });
+    the("lesson").hidden = false;
+    this.choose(this.lesson);
+  }
+
+  private named(hash: string): Lesson | undefined {
+    return isLesson(hash) ? this.lessons.find(({ name }) => name === decodeURIComponent(hash.slice(ADDRESS.length))) : undefined;
+  }
+
+  private choose(lesson: Lesson): void {
+    this.lesson = lesson;
+    this.session?.turn();
+    the<HTMLSelectElement>("lesson-list").value = lesson.name;
+    the("lesson-title").textContent = lesson.title;
+    the("lesson-question").replaceChildren(...paragraphs(lesson.question));
+    the("lesson-asks").textContent = `${lesson.predict.asks} ...`;
+    the("lesson-directions").replaceChildren(...DIRECTIONS.map((way) => this.radio(way)));
+    the("lesson-link").setAttribute("href", ADDRESS + encodeURIComponent(lesson.name));
+    the<HTMLButtonElement>("lesson-answer").disabled = true;
+    the("lesson-state").textContent = "";
+    the("lesson-drawn").hidden = true;
+    this.open(lesson, lesson.knob.values[0]!);
+  }
+
+  private radio(way: Direction): HTMLElement {
+    const chosen = (): void => {
+      the<HTMLButtonElement>("lesson-answer").disabled = false;
+    };
+    return make("label", {}, make("input", { type: "radio", name: "direction", value: way, change: chosen }), this.lesson.predict[way]);
+  }
+
+  private get predicted(): Direction {
+    return document.querySelector<HTMLInputElement>("#lesson-directions input:checked")!.value as Direction;
+  }
+
+  /** Runs the lesson's experiment at each value of its knob, and shows what came out. */
+  private async answer(): Promise<void> {
+    const { lesson, predicted } = this, state = the("lesson-state");
+    try {
+      state.textContent = "The engine is at work.";
+      this.session ??= await this.begun();
+      const turn = this.session.turn(), runs: Runs[] = [];
+      for (const value of lesson.knob.values) {
+        state.textContent = `The engine is at work: ${lesson.knob.label} ${shown(value)}, ${runs.length + 1} of ${lesson.knob.values.length}.`;
+        runs.push(await this.runsAt(lesson, value, turn));
+      }
+      state.textContent = "";
+      this.draw(lesson, predicted, runs);
+    } catch (why) {
+      if (!(why instanceof Dropped)) state.textContent = (why as Error).message;
+    }
+  }
+
+  private async runsAt(lesson: Lesson, value: string, turn: number): Promise<Runs> {
+    const set = { ...lesson.set, [lesson.knob.path]: value }, label = `${lesson.name}.toml`, runs = new Runs();
+    const [first] = await this.session!.ask<Picture[]>({ do: "pictures", text: lesson.text, label, sets: [set], seed: 1, spans: 0 }, turn);
+    runs.add(first!.run.rows);
+    const seeds = first!.run.seeded ? lesson.seeds : 1;
+    for (let seed = 2; seed <= seeds; seed++) {
+      runs.add(await this.session!.ask<Row[]>({ do: "run", scenario: first!.scenario, seed }, turn));
+    }
+    return runs;
+  }
+
+  private draw(lesson: Lesson, predicted: Direction, runs: Runs[]): void {
+    const { values } = lesson.knob, metric = lesson.shows[0]!.metric;
+    const found = runs.map((own) => mean(own, metric));
+    const to = lesson.predict.to === null ? values.length - 1 : values.indexOf(lesson.predict.to);
+    const computed = direction(found[0]!.mean, found[to]!.mean);
+    const right = computed === predicted ? "Right" : "Not so";
+    the("lesson-verdict").textContent = `${right}: you predicted "${lesson.predict[predicted]}", and the simulation has "${lesson.predict[computed]}".`;
+    the("lesson-bars").replaceChildren(...bars(lesson, metric, found));
+    the("lesson-legend").textContent = `Bars: ${lesson.shows[0]!.label}.${lesson.published.some((row) => row.metric === metric) ? " Marks: published." : ""}`;
+    table(lesson, runs);
+    the("lesson-explanation").replaceChildren(...paragraphs(lesson.explanation));
+    const opens = (value: string): HTMLElement => make("button", { type: "button", click: () => this.open(lesson, value) }, shown(value));
+    the("lesson-open").replaceChildren("Show the schedule below at ", ...values.map(opens));
+    the("lesson-drawn").hidden = false;
+  }
+}
+
+/** A value of the knob as a reader takes it: of a table, its name and what is set with it. */
+const shown = (value: string): string => value.replace(/^\{\s*name\s*=\s*/, "").replace(/\s*\}$/, "").replaceAll(/['"]/g, "");
+
+/** The mean over the runs that have the metric; n is 0 if none has. */
+const mean = (runs: Runs, metric: string): Interval => interval(runs.values(metric).filter((value): value is number => value !== undefined));
+
+/** A text of paragraphs, with `code` between backquotes. */
+function paragraphs(text: string): HTMLElement[] {
+  const spans = (part: string): (Node | string)[] => part.split("`").map((piece, place) => (place % 2 ? make("code", {}, piece) : piece));
+  return text.trim().split(/\n\s*\n/).map((part) => make("p", {}, ...spans(part.replaceAll(/\s+/g, " "))));
+}
+
+/** The first metric as bars, with what was published as marks. The table below has the numbers. */
+function bars(lesson: Lesson, metric: string, found: Interval[]): HTMLElement[] {
+  const printed = lesson.published.filter((row) => row.metric === metric);
+  const largest = Math.max(...found.map(({ mean }) => mean), ...printed.map(({ value }) => value), Number.MIN_VALUE);
+  const percent = (value: number): string => `${(100 * value) / largest}%`;
+  return lesson.knob.values.map((value, place) => {
+    const mark = printed.find(({ at }) => at === value);
+    return make("div", { class: "lesson-bar" }, make("span", {}, shown(value)), make("div", {},
+      make("div", { class: "c0", style: `width: ${percent(found[place]!.mean)}` }),
+      mark ? make("i", { style: `left: ${percent(mark.value)}`, title: `published: ${mark.value}` }) : null));
+  });
+}
+
+function table(lesson: Lesson, runs: Runs[]): void {
+  const columns: Column[] = [{ heading: lesson.knob.label, key: true }], cells = lesson.knob.values.map((value) => [shown(value)]);
+  for (const { metric, label } of lesson.shows) {
+    const found = runs.map((own) => mean(own, metric)), unit = runs.map((own) => own.units.get(metric)).find((it) => it !== undefined) ?? "";
+    const { unit: words, by } = readable(unit, Math.max(...found.map((one) => Math.abs(one.mean) || 0)));
+    const printed = lesson.published.filter((row) => row.metric === metric);
+    columns.push({ heading: words ? `${label} [${words}]` : label, numeric: true });
+    found.forEach((one, place) => cells[place]!.push(one.n ? spread(one.mean * by, one.half * by) : "none"));
+    if (!printed.length) continue;
+    columns.push({ heading: "published", numeric: true });
+    lesson.knob.values.forEach((value, place) => {
+      const row = printed.find(({ at }) => at === value);
+      cells[place]!.push(row ? spread(row.value * by, NaN) : "");
+    });
+  }
+  fill(the<HTMLTableElement>("lesson-table"), columns, cells);
+  const n = Math.max(...runs.map((own) => own.count));
+  the("lesson-basis").textContent = n > 1 ? `Means of ${n} seeds ± half of the 95 % interval by Student's t.` : "No random number is drawn: each number is exact for this model.";
+}
