@@ -5,9 +5,9 @@
     .venv/bin/python bench/web.py [ENGINE.wasm]
 
 Three built-in examples, each under the scheduler and the settings of its first cell. A round runs each engine once, in
-turn; the ratio is the median over the rounds of a round's ratio, with the smallest and the largest. Both times are from
-a question in JSON to an answer: of the page's engine without spans, and once more with as many as a page draws.
-`BENCH_QUICK=1`: three rounds instead of nine.
+turn; the ratio is the median over the rounds of a round's ratio, with the smallest and the largest. Both times are
+processor time from a question in JSON to an answer: of the page's engine without spans, and once more with as many as a
+page draws. `BENCH_QUICK=1`: three rounds instead of nine.
 """
 
 import argparse
@@ -49,7 +49,7 @@ def main():
 
 
 def measured(name, page):
-    """The times of an example in ms, round by round: native, page, page with spans."""
+    """The times of an example in ms, round by round: command, page, page with spans."""
     text = (ROOT / "examples" / f"{name}.toml").read_text()
     scenario = json.loads(_core.expand(_core.read_experiment(text, name, "toml", [], {}), 0, 1))[0]["scenario"]
     rounds = [
@@ -61,15 +61,15 @@ def measured(name, page):
 
 
 def native(scenario, seed):
-    """The time of the engine of the command, ms."""
+    """The processor time of the engine of the command, ms."""
     runs = json.dumps([{"scenario": scenario, "seed": seed}])
-    start = time.perf_counter()
+    start = time.process_time()
     _core.run_batch(runs, 1)
-    return (time.perf_counter() - start) * 1e3
+    return (time.process_time() - start) * 1e3
 
 
 def took(page, scenario, seed, spans):
-    """The time of the engine for pages, ms."""
+    """The processor time of the engine for pages, ms."""
     page.stdin.write(json.dumps({"do": "run", "scenario": scenario, "seed": seed, "spans": spans}) + "\n")
     page.stdin.flush()
     answer = json.loads(page.stdout.readline())

@@ -20,7 +20,10 @@ ASK = ROOT / "scripts" / "ask_engine.mjs"
 SCHEDULERS = [entry["name"] for entry in json.loads(_core.catalogue())["schedulers"]]
 #: Loads of the matrix with all schedulers; examples, which have drives, memory, groups and locks, with their own.
 LOADS = sorted(matrix.FOLDER.glob("*.toml"))
-EXAMPLES = sorted((ROOT / "examples").glob("*.toml"))
+FILES = sorted((ROOT / "examples").glob("*.toml"))
+#: A page does not know the computer in front of the user.
+OF_HOST = [file for file in FILES if '"host"' in file.read_text()]
+EXAMPLES = [file for file in FILES if file not in OF_HOST]
 #: Enough for load averages, which come every five seconds.
 DURATION = "6s"
 SEED = 7
@@ -121,6 +124,13 @@ def test_an_example_resolves_and_runs_as_with_the_command(page, example):
     ]
     shorter = cells(example, f"duration={DURATION}", most=4)
     assert equal(page, [cell["scenario"] for cell in shorter]) > 50
+
+
+@pytest.mark.parametrize("example", OF_HOST, ids=lambda file: file.stem)
+def test_the_computer_in_front_of_the_user_is_no_machine_of_a_page(page, example):
+    fault = page.ask("resolve", text=example.read_text())["fault"]
+    assert fault["field"].startswith("machine")
+    assert '"host" is not a machine (known: ' in fault["message"]
 
 
 def test_a_mistake_is_said_in_the_words_of_the_command(page):
