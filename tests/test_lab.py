@@ -202,6 +202,7 @@ def test_an_example_of_the_page_has_the_native_numbers_under_another_scheduler(p
     page.give("knob-scheduler", scheduler)
     page.settle()
     assert not page.shows("fault"), page.text("fault")
+    assert page.value("lab.asCommand()").startswith(f"schedlab run {example['name']}.toml ")
     assert page.rows() == native(example["text"], ["sweep={}", f"scheduler={{name='{scheduler}'}}"])
 
 

@@ -64,6 +64,7 @@ def test_an_address_holds_the_whole_setting(page, short, desktop):
     page.open(desktop, hash)
     assert [page.rows(side) for side in (0, 1)] == wanted
     assert page.text("title").startswith("How soon does an editor")
+    assert page.value("lab.asCommand()").startswith("schedlab run experiment.toml --set")
     assert page.value("location.hash") == hash
 
 

@@ -1,4 +1,4 @@
-// The page: holds the setting, asks the engine for its runs, and has them drawn.
+// The lab: holds the setting, asks the engine for its runs, and has them drawn.
 //
 // A change of the setting is a turn of the session. Its first run of each side is drawn; then the other seeds follow one by one.
 
@@ -8,11 +8,10 @@ import { make, the } from "./dom";
 import { Editor } from "./editor";
 import { Figures, type Shown } from "./figures";
 import { Knobs } from "./knobs";
-import { Course, isLesson } from "./lesson";
-import { Dropped, Refused, Session } from "./session";
+import { isLesson } from "./lesson";
+import { Dropped, Refused, type Session } from "./session";
 import { MOST_SEEDS, command, copied, experimentFile, fields, replaceTable, seedsOf, type Setting, type Side } from "./setting";
 import * as stored from "./stored";
-import { interval } from "./student";
 import type { Catalog, Fault, Given, Lesson, Outline, Picture, Row } from "./types";
 
 /** Most spans of a timeline. */
@@ -26,7 +25,7 @@ const REST = 300;
 /** Times from a change to its picture that are remembered. */
 const REMEMBERED = 500;
 
-class Lab {
+export class Lab {
   setting!: Setting;
   /** What is on the page; null before the first run. */
   shown: Shown | null = null;
@@ -34,6 +33,8 @@ class Lab {
   readonly times: number[] = [];
   private outline: Outline | null = null;
   private outlined = "";
+  /** What messages and commands call the experiment file. */
+  private file = "";
   /** The runs that are shown, by what they are of. */
   private known = new Map<string, Picture>();
   /** The place of the side that the knobs turn. */
@@ -56,8 +57,7 @@ class Lab {
     const knobs = new Knobs(the("knobs"), catalog, (path, value) => lab.turn(path, value), (path, value) => lab.choose(path, value));
     const lab: Lab = new Lab(session, given, knobs, new Figures(given.stored !== null, other));
     lab.listen();
-    lab.setting = (await lab.ofAddress()) ?? lab.own();
-    lab.change();
+    lab.begin((await lab.ofAddress()) ?? lab.own());
     return lab;
   }
 
@@ -87,8 +87,21 @@ class Lab {
     this.begin({ text, sides: [{ cell: 0, set: new Map(Object.entries({ ...set, [knob.path]: value })) }], seed: 1, seeds });
   }
 
+  /** The file that has this text; none if it was written here, or comes with an address. */
+  private fileOf(text: string): string | undefined {
+    const example = this.exampleOf(text);
+    return text === this.given.text ? this.given.file : example && `${example}.toml`;
+  }
+
+  private exampleOf(text: string): string | undefined {
+    return this.given.examples.find((one) => one.text === text)?.name;
+  }
+
   private begin(setting: Setting): void {
     this.setting = setting;
+    this.file = this.fileOf(setting.text) ?? "experiment.toml";
+    // A name that is not in the list shows none.
+    the<HTMLSelectElement>("example").value = setting.text === this.given.text ? "" : this.exampleOf(setting.text) ?? "none";
     this.held = 0;
     this.figures.forget();
     this.change();
@@ -128,7 +141,7 @@ class Lab {
     this.number("seed", 0, Number.MAX_SAFE_INTEGER);
     this.number("seeds", 1, MOST_SEEDS);
     the("copy-file").onclick = () => this.copy(this.asFile());
-    the("copy-command").onclick = () => this.copy(this.asCommand());
+    the("copy-command").onclick = () => this.copy(this.asCommand(), this.fileOf(this.setting.text) === this.file ? "" : ` for the text of the editor, saved as ${this.file}`);
     the("copy-link").onclick = async () => this.copy(location.href.replace(/#.*$/, "") + ((await address.written(this.setting)) ?? ""));
     the("skip").onclick = (event) => {
       // The address is the setting's.
@@ -216,7 +229,7 @@ class Lab {
     const keys = sets.map((set) => JSON.stringify([text, seed, set]));
     const { known } = this, missing = sets.filter((_, place) => !known.has(keys[place]!));
     if (missing.length) {
-      const found = await this.session.ask<Picture[]>({ do: "pictures", text, label: this.given.file, sets: missing, seed, spans: SPANS }, turn);
+      const found = await this.session.ask<Picture[]>({ do: "pictures", text, label: this.file, sets: missing, seed, spans: SPANS }, turn);
       const own = keys.map((key): [string, Picture] => [key, known.get(key) ?? found.shift()!]);
       this.known = new Map(own);
     }
@@ -228,7 +241,7 @@ class Lab {
     const { text, sides } = this.setting;
     this.editor.put(text);
     if (this.outlined !== text || !this.outline) {
-      this.outline = await this.session.ask<Outline>({ do: "outline", text, label: this.given.file }, turn);
+      this.outline = await this.session.ask<Outline>({ do: "outline", text, label: this.file }, turn);
       this.outlined = text;
     }
     const { cells, seeds, listed } = this.outline;
@@ -287,7 +300,7 @@ class Lab {
     this.changed();
     this.remember();
     if (!this.shown) return;
-    the("title").textContent = this.shown.outline.question || this.heading;
+    the("title").textContent = document.title = this.shown.outline.question || this.heading;
     this.cells(this.shown.outline);
     this.knobs.show(this.picture!.scenario);
   }
@@ -351,42 +364,18 @@ class Lab {
   }
 
   asCommand(): string {
-    return command(this.given.file, this.outline ? fields(this.side, this.outline) : {}, this.setting.seeds);
+    return command(this.file, this.outline ? fields(this.side, this.outline) : {}, this.setting.seeds);
   }
 
-  private async copy(text: string): Promise<void> {
+  private async copy(text: string, note = ""): Promise<void> {
     const area = the<HTMLTextAreaElement>("copied");
     the("copied-part").hidden = false;
     area.value = text;
     area.select();
     const done = await navigator.clipboard?.writeText(text).then(() => true, () => false);
-    the("copied-words").textContent = done ? "Copied:" : "Copy this text:";
+    the("copied-words").textContent = `${done ? "Copied" : "Copy this"}${note}:`;
   }
 }
 
 /** An experiment with nothing changed, and the seeds of its file. */
 const fresh = (text: string): Setting => ({ text, sides: [{ cell: 0, set: new Map() }], seed: 1, seeds: 0 });
-
-/** What this browser lacks; empty if nothing. */
-function lacking(): string {
-  const needed = ["WebAssembly", "DecompressionStream", "CompressionStream", "Worker", "ResizeObserver"];
-  return needed.filter((name) => !(name in globalThis)).join(", ");
-}
-
-async function main(): Promise<void> {
-  const missing = lacking();
-  if (missing) throw new Error(`this browser has no ${missing}, which the simulator needs; a newer browser has it`);
-  const given = JSON.parse(the("given").textContent!) as Given, packed = the("engine").textContent!.trim();
-  the("engine").remove();
-  const begin = (): Promise<Session> => Session.begin(the("worker").textContent!, packed), { hash } = location;
-  const lab = await Lab.begin(await begin(), given);
-  if (given.lessons.length) new Course(given.lessons, hash, begin, (lesson, value) => lab.teach(lesson, value));
-  // For scripts that hold the page to its numbers.
-  Object.assign(window, { lab, address, interval });
-}
-
-main().catch((why: unknown) => {
-  the("state").textContent = "";
-  the("fault").hidden = false;
-  the("fault").textContent = `The lab cannot run here: ${why instanceof Error ? why.message : String(why)}.`;
-});
