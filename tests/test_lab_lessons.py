@@ -71,16 +71,30 @@ def test_another_lesson_is_a_choice_or_an_address_away(page, course):
     page.give("lesson-list", "starvation")
     assert page.text("lesson-title") == "Starvation"
     assert not page.value(DRAWN), "the answer of the other one is gone"
-    # The address follows the setting when hands have rested.
-    page.until("!location.hash.startsWith('#lesson=')")
+    # The address follows when hands have rested.
+    page.until("location.hash === '#lesson=starvation'")
     page.value("location.hash = '#lesson=fifo'")
     page.until("document.getElementById('lesson-title').textContent === 'First come, first served'")
     page.settle()
     assert not page.shows("address-fault")
-    page.until("!location.hash.startsWith('#lesson=')")
-    page.value("location.hash = '#lesson=none'")
+    page.value("location.hash = '#lesson=%E0%A4%A'")
     page.settle()
     assert page.text("lesson-title") == "First come, first served"
+
+
+@in_browser
+def test_the_address_of_a_lesson_stays_and_that_of_a_setting_opens_below_it(page, course):
+    page.open(course, "#lesson=sstf")
+    page.pause(600)
+    assert page.value("location.hash") == "#lesson=sstf"
+    page.give("knob-elevator", "deadline")
+    page.settle()
+    page.until("location.hash.startsWith('#a')")
+    hash = page.value("location.hash")
+    page.open(course, hash)
+    assert page.value("lab.shown.pictures[0].scenario.elevator.name") == "deadline"
+    page.open(course, "#lesson=%E0%A4%A")
+    assert page.text("lesson-title") == EVERY[0].title
 
 
 @in_browser

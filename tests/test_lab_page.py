@@ -47,6 +47,35 @@ def test_a_wrong_value_of_a_field_has_the_engines_message_and_can_be_taken_back(
 
 
 @in_browser
+@pytest.mark.parametrize("pause", [0, 8, 16, 24, 40])
+def test_back_at_a_setting_at_once_shows_that_one_and_no_later_answer_of_another(page, short, pause):
+    page.open(short)
+    set = "document.getElementById('knob-scheduler.slice-text')"
+    turn = f"(value => {{ {set}.value = value; {set}.dispatchEvent(new Event('change', {{ bubbles: true }})); }})"
+    rest = f"new Promise(done => setTimeout(done, {pause}))"
+    page.value(
+        f"(async () => {{ {turn}('7ms'); {turn}('5ms'); await {rest}; {turn}('7ms'); await {rest}; {turn}('5ms') }})()"
+    )
+    page.settle()
+    assert page.rows() == native(SHORT, ["scheduler.slice=5ms"])
+    assert page.value("lab.shown.runs[0].count") == 4
+    seeds = [native(SHORT, ["scheduler.slice=5ms"], seed=seed)["context_switches"] for seed in (1, 2, 3, 4)]
+    assert page.value("lab.shown.runs[0].values('context_switches')") == seeds
+
+
+@in_browser
+def test_what_was_typed_last_counts_and_so_do_its_seeds(page, short):
+    page.open(short)
+    page.give("text", SHORT.replace("seeds = 4", "seeds = [7, 3, 9]"), "input")
+    page.press("compare")
+    page.settle()
+    assert "seeds = [7, 3, 9]" in page.value("document.getElementById('text').value")
+    assert page.value("lab.setting.seed") == 7
+    page.press("copy-command")
+    assert "--set 'seeds=[7,3,9]'" in page.value("document.getElementById('copied').value")
+
+
+@in_browser
 def test_an_address_holds_the_whole_setting(page, short, desktop):
     page.open(short)
     page.slide("scheduler.slice", 0.6)

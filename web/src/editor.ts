@@ -9,13 +9,21 @@ const REST = 250;
 export class Editor {
   private timer = 0;
 
-  constructor(private readonly area: HTMLTextAreaElement, private readonly gutter: HTMLElement, private readonly message: HTMLElement, changed: (text: string) => void) {
+  constructor(private readonly area: HTMLTextAreaElement, private readonly gutter: HTMLElement, private readonly message: HTMLElement, private readonly changed: (text: string) => void) {
     area.addEventListener("input", () => {
       this.number();
       window.clearTimeout(this.timer);
-      this.timer = window.setTimeout(() => changed(area.value), REST);
+      this.timer = window.setTimeout(() => this.flush(), REST);
     });
     area.addEventListener("scroll", () => (gutter.scrollTop = area.scrollTop));
+  }
+
+  /** Gives on what was typed and has not been, before something else changes. */
+  flush(): void {
+    if (!this.timer) return;
+    window.clearTimeout(this.timer);
+    this.timer = 0;
+    this.changed(this.area.value);
   }
 
   /** Puts a text into the editor, unless it is there. */

@@ -188,6 +188,7 @@ export class Figures {
   private words(checked: Checked | null): string {
     if (!checked) return "This setting is none of the stored cells: its numbers were computed here.";
     const { compared, differing } = checked;
+    if (!compared) return "No number of these seeds is stored: nothing was compared.";
     if (!differing.length) return `Checked: all ${compared} numbers of these seeds are those stored, to the last bit.`;
     return `${differing.length} of ${compared} numbers computed here differ from those stored. ${this.other}`;
   }

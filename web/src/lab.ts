@@ -8,9 +8,9 @@ import { make, the } from "./dom";
 import { Editor } from "./editor";
 import { Figures, type Shown } from "./figures";
 import { Knobs } from "./knobs";
-import { isLesson } from "./lesson";
+import { addressOf, isLesson } from "./lesson";
 import { Dropped, Refused, type Session } from "./session";
-import { MOST_SEEDS, command, copied, experimentFile, fields, replaceTable, seedsOf, type Setting, type Side } from "./setting";
+import { MOST_SEEDS, command, copied, experimentFile, fields, replaceTable, seedsOf, type Setting, type Side, asSeeds, isUsual } from "./setting";
 import * as stored from "./stored";
 import type { Catalog, Fault, Given, Lesson, Outline, Picture, Row } from "./types";
 
@@ -42,6 +42,14 @@ export class Lab {
   private changedAt = 0;
   private timer = 0;
   private hash = "";
+  /** The turn whose pictures are shown. */
+  private drawn = 0;
+  /** Whether the text was edited since it was read last. */
+  private edited = false;
+  /** Whether the first setting came with the address. */
+  addressed = false;
+  /** The address of a lesson, and the setting with which it begins. */
+  private home = { hash: "", begins: "" };
   /** What an experiment without a question is called. */
   private heading = "Experiment";
   private readonly editor: Editor;
@@ -57,7 +65,9 @@ export class Lab {
     const knobs = new Knobs(the("knobs"), catalog, (path, value) => lab.turn(path, value), (path, value) => lab.choose(path, value));
     const lab: Lab = new Lab(session, given, knobs, new Figures(given.stored !== null, other));
     lab.listen();
-    lab.begin((await lab.ofAddress()) ?? lab.own());
+    const found = await lab.ofAddress();
+    lab.addressed = found !== null;
+    lab.begin(found ?? lab.own());
     return lab;
   }
 
@@ -81,14 +91,19 @@ export class Lab {
     }
   }
 
-  /** Shows the experiment of a lesson, with its knob at that value. */
-  teach({ title, text, set, knob, seeds }: Lesson, value: string): void {
+  /** Shows the experiment of a lesson, with its knob at that value. The setting with which a lesson begins has the lesson's address. */
+  teach(lesson: Lesson, value: string): void {
+    const { title, text, set, knob, seeds } = lesson;
     this.heading = title;
-    this.begin({ text, sides: [{ cell: 0, set: new Map(Object.entries({ ...set, [knob.path]: value })) }], seed: 1, seeds });
+    const setting = { text, sides: [{ cell: 0, set: new Map(Object.entries({ ...set, [knob.path]: value })) }], seed: 1, seeds };
+    if (value === knob.values[0]) this.home = { hash: addressOf(lesson), begins: spelled(setting) };
+    this.begin(setting);
   }
 
   /** The file that has this text; none if it was written here, or comes with an address. */
   private fileOf(text: string): string | undefined {
+    // The text of a lesson is in no file that a reader has.
+    if (this.given.lessons.length) return undefined;
     const example = this.exampleOf(text);
     return text === this.given.text ? this.given.file : example && `${example}.toml`;
   }
@@ -114,6 +129,7 @@ export class Lab {
   }
 
   private turn(path: string, value: string): void {
+    the("address-fault").hidden = true;
     this.side.set.set(path, value);
     this.change();
   }
@@ -125,6 +141,7 @@ export class Lab {
 
   private edit(text: string): void {
     this.setting.text = text;
+    this.edited = true;
     this.change();
   }
 
@@ -138,7 +155,7 @@ export class Lab {
     the("compare").onclick = () => this.compare();
     for (const [place, id] of ["turn-a", "turn-b"].entries()) the(id).onchange = () => this.hold(place);
     the<HTMLSelectElement>("cell").onchange = () => this.cell(Number(the<HTMLSelectElement>("cell").value));
-    this.number("seed", 0, Number.MAX_SAFE_INTEGER);
+    this.number("seed", 0, Number.MAX_SAFE_INTEGER - MOST_SEEDS);
     this.number("seeds", 1, MOST_SEEDS);
     the("copy-file").onclick = () => this.copy(this.asFile());
     the("copy-command").onclick = () => this.copy(this.asCommand(), this.fileOf(this.setting.text) === this.file ? "" : ` for the text of the editor, saved as ${this.file}`);
@@ -197,6 +214,7 @@ export class Lab {
 
   /** The setting has changed: its runs are asked for, once for all that a hand has changed at once. */
   private change(): void {
+    this.editor.flush();
     if (this.changedAt) return;
     this.changedAt = performance.now();
     queueMicrotask(() => {
@@ -213,7 +231,10 @@ export class Lab {
       const outline = await this.read(turn);
       const pictures = await this.pictures(outline, turn);
       window.clearTimeout(slow);
-      this.show(outline, pictures, began);
+      // An older setting may be drawn while a newer one is at work, never after it.
+      if (turn < this.drawn) return;
+      this.drawn = turn;
+      this.show(outline, pictures, began, turn === this.session.newest);
       await this.others(turn);
     } catch (why) {
       window.clearTimeout(slow);
@@ -241,8 +262,12 @@ export class Lab {
     const { text, sides } = this.setting;
     this.editor.put(text);
     if (this.outlined !== text || !this.outline) {
+      const before = seedsIn(this.outline);
       this.outline = await this.session.ask<Outline>({ do: "outline", text, label: this.file }, turn);
       this.outlined = text;
+      // Seeds that were written in the editor count, as those of the knobs do.
+      if (this.edited && before !== seedsIn(this.outline)) this.setting.seeds = 0;
+      this.edited = false;
     }
     const { cells, seeds, listed } = this.outline;
     if (!this.setting.seeds) {
@@ -253,11 +278,11 @@ export class Lab {
     return this.outline;
   }
 
-  private show(outline: Outline, pictures: Picture[], began: number): void {
+  private show(outline: Outline, pictures: Picture[], began: number, newest: boolean): void {
     const { setting, given } = this;
-    const cell = stored.cellOf(given.stored, setting.sides[0]!, outline, setting.text === given.text);
+    const cell = newest ? stored.cellOf(given.stored, setting.sides[0]!, outline, setting.text === given.text) : undefined;
     this.shown = { setting, outline, pictures, runs: pictures.map(() => new Runs()), cell, checked: null };
-    this.take(pictures.map(({ run }) => run.rows), setting.seed);
+    this.take(this.shown, pictures.map(({ run }) => run.rows), setting.seed);
     this.tell(null);
     this.settle();
     this.figures.show(this.shown, () => {
@@ -268,7 +293,7 @@ export class Lab {
 
   /** The runs of the other seeds, which only the means need. */
   private async others(turn: number): Promise<void> {
-    const { setting, outline, pictures } = this.shown!;
+    const shown = this.shown!, { setting, outline, pictures } = shown;
     // Where nothing is drawn at random, every seed gives the run that is there.
     const seeds = pictures.some(({ run }) => run.seeded) ? seedsOf(setting, outline).slice(1) : [];
     // While a slider is dragged the engine is kept free for its next picture.
@@ -276,16 +301,17 @@ export class Lab {
     for (const seed of seeds) {
       const rows: Row[][] = [];
       for (const { scenario } of pictures) rows.push(await this.session.ask<Row[]>({ do: "run", scenario, seed }, turn));
-      this.take(rows, seed);
+      if (shown !== this.shown) return;
+      this.take(shown, rows, seed);
       this.figures.more();
     }
   }
 
   /** Takes the numbers of one seed, a run for each side; those of the first are held against stored ones. */
-  private take(rows: Row[][], seed: number): void {
-    const { runs, cell, checked } = this.shown!;
+  private take(shown: Shown, rows: Row[][], seed: number): void {
+    const { runs, cell, checked } = shown;
     rows.forEach((own, place) => runs[place]!.add(own));
-    if (cell) this.shown!.checked = stored.added(checked, stored.check(cell, seed, rows[0]!));
+    if (cell) shown.checked = stored.added(checked, stored.check(cell, seed, rows[0]!));
   }
 
   // What stands around the figures.
@@ -348,7 +374,7 @@ export class Lab {
   private remember(): void {
     window.clearTimeout(this.timer);
     this.timer = window.setTimeout(async () => {
-      const hash = await address.written(this.setting);
+      const { home } = this, hash = spelled(this.setting) === home.begins ? home.hash : await address.written(this.setting);
       the("too-long").hidden = hash !== null;
       if (!hash) return;
       this.hash = hash;
@@ -360,11 +386,12 @@ export class Lab {
     const { side, setting, outline, picture } = this;
     // Comments and layout are kept as long as nothing differs from the text.
     const differs = outline !== null && Object.keys(fields(side, outline)).length > 0;
-    return differs && picture ? experimentFile(picture.scenario, outline, setting.seeds) : setting.text;
+    const other = outline !== null && !isUsual(setting, outline);
+    return (differs || other) && picture ? experimentFile(picture.scenario, outline!, asSeeds(setting, outline!)) : setting.text;
   }
 
   asCommand(): string {
-    return command(this.file, this.outline ? fields(this.side, this.outline) : {}, this.setting.seeds);
+    return command(this.file, this.outline ? fields(this.side, this.outline) : {}, this.outline ? asSeeds(this.setting, this.outline) : this.setting.seeds);
   }
 
   private async copy(text: string, note = ""): Promise<void> {
@@ -379,3 +406,8 @@ export class Lab {
 
 /** An experiment with nothing changed, and the seeds of its file. */
 const fresh = (text: string): Setting => ({ text, sides: [{ cell: 0, set: new Map() }], seed: 1, seeds: 0 });
+
+/** All of a setting, as a text to compare. */
+const spelled = ({ text, sides, seed, seeds }: Setting): string => JSON.stringify([text, sides.map(({ cell, set }) => [cell, [...set]]), seed, seeds]);
+
+const seedsIn = (outline: Outline | null): string => JSON.stringify([outline?.seeds, outline?.listed]);

@@ -16,11 +16,19 @@ const DIRECTIONS: Direction[] = ["falls", "same", "rises"];
 const ADDRESS = "#lesson=";
 
 export const isLesson = (hash: string): boolean => hash.startsWith(ADDRESS);
+export const addressOf = ({ name }: Lesson): string => ADDRESS + encodeURIComponent(name);
 
-/** Which way a metric went. */
-export function direction(first: number, last: number): Direction {
-  if (Math.abs(last - first) <= NOTICEABLE * Math.max(Math.abs(first), Math.abs(last))) return "same";
-  return last > first ? "rises" : "falls";
+/** Which way a metric went, by its values of each seed, which are pairs. It went nowhere if 0 is in the interval of the mean difference. */
+export function direction(first: number[], last: number[]): Direction {
+  const one = interval(first).mean, other = interval(last).mean;
+  if (Math.abs(other - one) <= NOTICEABLE * Math.max(Math.abs(one), Math.abs(other)) || !isShown(first, last)) return "same";
+  return other > one ? "rises" : "falls";
+}
+
+/** Whether a difference is more than the scatter of the seeds. */
+function isShown(first: number[], last: number[]): boolean {
+  const { mean, half } = interval(first.slice(0, last.length).map((value, place) => last[place]! - value));
+  return !Number.isFinite(half) || Math.abs(mean) > half;
 }
 
 export class Course {
@@ -30,6 +38,7 @@ export class Course {
   constructor(
     private readonly lessons: Lesson[],
     hash: string,
+    addressed: boolean,
     private readonly begun: () => Promise<Session>,
     private readonly open: (lesson: Lesson, value: string) => void,
   ) {
@@ -44,14 +53,21 @@ export class Course {
       if (found) this.choose(found);
     });
     the("lesson").hidden = false;
-    this.choose(this.lesson);
+    this.write(this.lesson);
+    // A setting that came with the address stays below the lesson.
+    if (!addressed) this.open(this.lesson, this.lesson.knob.values[0]!);
   }
 
   private named(hash: string): Lesson | undefined {
-    return isLesson(hash) ? this.lessons.find(({ name }) => name === decodeURIComponent(hash.slice(ADDRESS.length))) : undefined;
+    return this.lessons.find((lesson) => addressOf(lesson) === hash);
   }
 
   private choose(lesson: Lesson): void {
+    this.write(lesson);
+    this.open(lesson, lesson.knob.values[0]!);
+  }
+
+  private write(lesson: Lesson): void {
     this.lesson = lesson;
     this.session?.turn();
     the<HTMLSelectElement>("lesson-list").value = lesson.name;
@@ -59,11 +75,10 @@ export class Course {
     the("lesson-question").replaceChildren(...paragraphs(lesson.question));
     the("lesson-asks").textContent = `${lesson.predict.asks} ...`;
     the("lesson-directions").replaceChildren(...DIRECTIONS.map((way) => this.radio(way)));
-    the("lesson-link").setAttribute("href", ADDRESS + encodeURIComponent(lesson.name));
+    the("lesson-link").setAttribute("href", addressOf(lesson));
     the<HTMLButtonElement>("lesson-answer").disabled = true;
     the("lesson-state").textContent = "";
     the("lesson-drawn").hidden = true;
-    this.open(lesson, lesson.knob.values[0]!);
   }
 
   private radio(way: Direction): HTMLElement {
@@ -87,6 +102,7 @@ export class Course {
       for (const value of lesson.knob.values) {
         state.textContent = `The engine is at work: ${lesson.knob.label} ${shown(value)}, ${runs.length + 1} of ${lesson.knob.values.length}.`;
         runs.push(await this.runsAt(lesson, value, turn));
+        if (lesson !== this.lesson) return;
       }
       state.textContent = "";
       this.draw(lesson, predicted, runs);
@@ -108,11 +124,11 @@ export class Course {
 
   private draw(lesson: Lesson, predicted: Direction, runs: Runs[]): void {
     const { values } = lesson.knob, metric = lesson.shows[0]!.metric;
-    const found = runs.map((own) => mean(own, metric));
     const to = lesson.predict.to === null ? values.length - 1 : values.indexOf(lesson.predict.to);
-    const computed = direction(found[0]!.mean, found[to]!.mean);
-    const right = computed === predicted ? "Right" : "Not so";
-    the("lesson-verdict").textContent = `${right}: you predicted "${lesson.predict[predicted]}", and the simulation has "${lesson.predict[computed]}".`;
+    const found = runs.map((own) => mean(own, metric)), [first, last] = [runs[0]!, runs[to]!].map((own) => numbers(own, metric));
+    const computed = direction(first!, last!), right = computed === predicted ? "Right" : "Not so";
+    const noise = computed === "same" && interval(first!).mean !== interval(last!).mean && !isShown(first!, last!) ? " What differs is within the scatter of the seeds." : "";
+    the("lesson-verdict").textContent = `${right}: you predicted "${lesson.predict[predicted]}", and the simulation has "${lesson.predict[computed]}".${noise}`;
     the("lesson-bars").replaceChildren(...bars(lesson, metric, found));
     the("lesson-legend").textContent = `Bars: ${lesson.shows[0]!.label}.${lesson.published.some((row) => row.metric === metric) ? " Marks: published." : ""}`;
     table(lesson, runs);
@@ -126,8 +142,10 @@ export class Course {
 /** A value of the knob as a reader takes it: of a table, its name and what is set with it. */
 const shown = (value: string): string => value.replace(/^\{\s*name\s*=\s*/, "").replace(/\s*\}$/, "").replaceAll(/['"]/g, "");
 
-/** The mean over the runs that have the metric; n is 0 if none has. */
-const mean = (runs: Runs, metric: string): Interval => interval(runs.values(metric).filter((value): value is number => value !== undefined));
+/** The values of a metric by seed, of the runs that have it. */
+const numbers = (runs: Runs, metric: string): number[] => runs.values(metric).filter((value): value is number => value !== undefined);
+/** Their mean; n is 0 if none has it. */
+const mean = (runs: Runs, metric: string): Interval => interval(numbers(runs, metric));
 
 /** A text of paragraphs, with `code` between backquotes. */
 function paragraphs(text: string): HTMLElement[] {

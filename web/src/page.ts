@@ -21,7 +21,7 @@ async function main(): Promise<void> {
   the("engine").remove();
   const begin = (): Promise<Session> => Session.begin(the("worker").textContent!, packed), { hash } = location;
   const lab = await Lab.begin(await begin(), given);
-  if (given.lessons.length) new Course(given.lessons, hash, begin, (lesson, value) => lab.teach(lesson, value));
+  if (given.lessons.length) new Course(given.lessons, hash, lab.addressed, begin, (lesson, value) => lab.teach(lesson, value));
   // For scripts that hold the page to its numbers.
   Object.assign(window, { lab, address, interval });
 }

@@ -52,6 +52,11 @@ export class Session {
     return session;
   }
 
+  /** The number of the turn that began last. */
+  get newest(): number {
+    return this.turns;
+  }
+
   /** Whether nothing is asked. */
   get idle(): boolean {
     return !this.atWork && !this.waiting.length;
@@ -95,7 +100,8 @@ export class Session {
     // A trap of the module leaves its memory as it was at that moment: it is not asked again.
     if ("broken" in answer) return this.restart(new Error(answer.broken));
     this.rest();
-    this.inRow = 0;
+    // That another worker has started is no answer to what a hand has set.
+    if (asked.question.do !== "start") this.inRow = 0;
     if ("fault" in answer) asked.failed(new Refused(answer.fault));
     else asked.done(answer.answer);
     this.next();

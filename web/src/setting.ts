@@ -74,8 +74,19 @@ export function toml(value: Json): string {
 const quoted = (text: string): string => JSON.stringify(text).replaceAll("\x7f", "\\u007f");
 const key = (name: string): string => (/^[A-Za-z0-9_-]+$/.test(name) ? name : quoted(name));
 
+/** The seeds as an experiment file writes them: how many from 1 up, or a list. */
+export function asSeeds(setting: Setting, outline: Outline): number | number[] {
+  const all = seedsOf(setting, outline);
+  return all.every((seed, place) => seed === place + 1) ? all.length : all;
+}
+
+/** Whether the seeds are those of the text. */
+export function isUsual(setting: Setting, outline: Outline): boolean {
+  return JSON.stringify(asSeeds(setting, outline)) === JSON.stringify(outline.listed ?? outline.seeds);
+}
+
 /** A scenario as an experiment file: what the engine resolved, with every default, and what is asked of it. */
-export function experimentFile(scenario: Scenario, outline: Outline, seeds: number): string {
+export function experimentFile(scenario: Scenario, outline: Outline, seeds: number | number[]): string {
   const asked: [string, Json][] = [["question", outline.question || null], ["seeds", seeds], ["metrics", outline.metrics.length ? outline.metrics : null]];
   const { workload, ...rest } = scenario;
   const lines = [...asked, ...Object.entries(rest)].filter(([, value]) => value !== null).map(([name, value]) => `${key(name)} = ${toml(value)}`);
@@ -84,9 +95,10 @@ export function experimentFile(scenario: Scenario, outline: Outline, seeds: numb
 }
 
 /** The command that makes the same runs; `file` is the experiment's. */
-export function command(file: string, set: Record<string, string>, seeds: number): string {
-  const options = Object.entries(set).map(([path, value]) => `--set ${shell(`${path}=${value}`)}`);
-  return ["schedlab run", shell(file), ...options, "--seeds", String(seeds)].join(" ");
+export function command(file: string, set: Record<string, string>, seeds: number | number[]): string {
+  const all = typeof seeds === "number" ? set : { ...set, seeds: JSON.stringify(seeds) };
+  const options = Object.entries(all).map(([path, value]) => `--set ${shell(`${path}=${value}`)}`);
+  return ["schedlab run", shell(file), ...options, ...(typeof seeds === "number" ? ["--seeds", String(seeds)] : [])].join(" ");
 }
 
 const shell = (word: string): string => (/^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);

@@ -113,7 +113,7 @@ impl Notes {
             |seen: String, why: &str, advice: &str| Caution { seen, why: why.to_owned(), advice: advice.to_owned() };
         let refused = self.why.as_ref().map(|why| {
             caution(
-                format!("{} tasks could not be treated as their attention level says: {why}", self.refused.len()),
+                format!("{} could not be treated as their attention level says: {why}", tasks(self.refused.len())),
                 "the run is not one with these levels",
                 "run as root, or allow lower nice values (`ulimit -e`)",
             )
@@ -127,6 +127,10 @@ impl Notes {
         });
         refused.into_iter().chain(without_slices)
     }
+}
+
+fn tasks(count: usize) -> String {
+    if count == 1 { "1 task".to_owned() } else { format!("{count} tasks") }
 }
 
 /// Tasks that have begun and not ended, by the numbers of their slots.

@@ -77,6 +77,10 @@ impl Scheduling {
 
     /// Has the calling task hold a lock with that ceiling, the highest of those that it holds, or none: 0.
     pub fn hold(&mut self, ceiling: u32, slot: &Slot) {
+        // Nothing is set anew: attention may have treated the task otherwise than it has asked for.
+        if ceiling == self.ceiling {
+            return;
+        }
         *self = self.changed(Scheduling { ceiling, ..*self }, Trouble::Ceiling, slot);
     }
 

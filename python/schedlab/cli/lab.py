@@ -37,9 +37,12 @@ def verb(
     drawn.
     """
     from schedlab.cli.output import print_json, refuse_unwritable
+    from schedlab.errors import UsageError
     from schedlab.lab import page
 
     refuse_unwritable(output=output)
+    if what and Path(what).resolve() == output.resolve():
+        raise UsageError(f"-o {output}: that is the experiment file itself; name another page")
     given = _lessons(what, lesson, set) if lesson else _given(what, set or [], out)
     size = page.write(given, output)
     if json:

@@ -45,7 +45,7 @@ fn tasks_are_treated_as_the_level_of_their_job_says() {
     let focused =
         json!({ "steps": [{ "sleep": "500ms" }, note(notes, "in"), { "sleep": "1500ms" }, note(notes, "out")] });
     let waits = |name: &str| json!([{ "sleep": "500ms" }, note(notes, name)]);
-    let parent = json!({ "steps": [{ "sleep": "300ms" }, { "fork": waits("child") }, "wait"] });
+    let parent = json!({ "steps": [{ "sleep": "300ms" }, { "fork": [note(notes, "child")] }, "wait"] });
     let changes = json!({ "steps": [{ "sleep": "300ms" }, { "set": { "nice": 2 } }, { "sleep": "700ms" }, note(notes, "changes")] });
     let workload = json!({
         "focused": focused,
@@ -110,7 +110,7 @@ fn a_level_that_the_kernel_does_not_permit_is_named_in_a_warning() {
     let plan = fixture.plan(json!({ "job": { "steps": [{ "sleep": "1s" }] } }), json!({ "attention": attention }));
     let seen = fixture.run_as_nobody(&plan);
     assert!(
-        seen.warnings().contains("1 tasks could not be treated as their attention level says"),
+        seen.warnings().contains("1 task could not be treated as their attention level says"),
         "{}",
         seen.warnings()
     );

@@ -15,14 +15,16 @@ predicted.
 """
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
+from statistics import fmean
 from typing import Any
 
 from schedlab.errors import UsageError, nearest
 from schedlab.published import reproductions
 from schedlab.specification import Specification
+from schedlab.stats import mean_interval
 
 #: The three directions of a prediction.
 FALLS, SAME, RISES = DIRECTIONS = ("falls", "same", "rises")
@@ -91,11 +93,18 @@ def named(name: str) -> Lesson:
     return known[name]
 
 
-def direction(first: float, last: float) -> str:
-    """Which way a metric went, as predictions name it."""
-    if abs(last - first) <= NOTICEABLE * max(abs(first), abs(last)):
+def direction(first: Sequence[float], last: Sequence[float]) -> str:
+    """Which way a metric went, by its values of each seed, which are pairs.
+
+    It went nowhere if its mean changed by less than a tenth, or if 0 is in the interval of the mean difference.
+    """
+    one, other = fmean(first), fmean(last)
+    if abs(other - one) <= NOTICEABLE * max(abs(one), abs(other)):
         return SAME
-    return RISES if last > first else FALLS
+    change = mean_interval([late - early for early, late in zip(first, last, strict=False)])
+    if change.low <= 0 <= change.high:
+        return SAME
+    return RISES if other > one else FALLS
 
 
 def _lesson(file: str, text: str) -> Lesson:
