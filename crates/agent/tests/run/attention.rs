@@ -33,7 +33,7 @@ fn levels(focus: Value, rules: Value, overload: f64) -> Value {
             ],
             "rule": rules,
             "attention": { "half_life": "1s", "dwell": "0s", "stay": "0s", "leave": 0.4, "rest": 0.02, "busy": 1000.0 },
-            "overload": { "share": overload, "within": "1s", "calm": "1h" },
+            "overload": { "share": overload, "within": "1s", "calm": "1h", "margin": 0.0 },
         },
     })
 }
@@ -77,11 +77,12 @@ fn tasks_are_treated_as_the_level_of_their_job_says() {
 fn what_children_use_is_their_jobs() {
     let (fixture, notes) = (Fixture::new(), tempfile::tempdir().unwrap());
     let notes = notes.path();
+    // A level is overloaded from a small share on, so that whatever else uses the processor does not matter.
     let family = json!([{ "fork": [{ "compute": "20ms" }] }, "wait"]);
     let many = json!({ "steps": [{ "repeat": { "times": 120, "steps": family } }, note(notes, "large")] });
     let small = json!({ "steps": [{ "sleep": "1800ms" }, note(notes, "small")] });
     let rules = json!([{ "name": "*", "level": "foreground" }]);
-    fixture.run(json!({ "large": many, "small": small }), json!({ "attention": levels(json!([]), rules, 0.5) }));
+    fixture.run(json!({ "large": many, "small": small }), json!({ "attention": levels(json!([]), rules, 0.05) }));
     assert!(noted(notes, "large").0 > 1, "its level was overloaded, by it");
     assert_eq!(noted(notes, "small").0, 1);
 }
