@@ -26,7 +26,7 @@ ROOT = HERE.parent
 EXAMPLES = ("desktop", "memory", "pool")
 ROUNDS = 3 if QUICK else 9
 SPANS = 1_000_000
-#: At most so many times as long as the engine of the command.
+#: The most that it may take, as a multiple of the engine of the command.
 WANTED = 3.0
 
 
