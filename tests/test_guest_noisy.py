@@ -13,7 +13,7 @@ from schedlab.experiment import Experiment
 from schedlab.report import measured
 from schedlab.results import Results
 from schedlab.targets import factory
-from schedlab.targets.guest import kernels, machine, qemu, target
+from schedlab.targets.guest import emulation, kernels, machine, qemu, target
 from schedlab.targets.guest.emulation import Late
 from schedlab.targets.guest.refused import refuse_impossible
 from schedlab.targets.host.conditions import Conditions
@@ -110,6 +110,34 @@ def test_the_command_says_it_next_to_the_table_and_in_json(guest, schedlab, tmp_
     assert f"(a run of its own: guest:{NAME} is noisy)" in done.stdout
     assert (tmp_path / "hogs.txt").stat().st_size > 0
     assert schedlab.json(*words)["noisy"] == [f"guest:{NAME}"]
+
+
+def panicking(monkeypatch, *panics: bool) -> None:
+    """Guests that run experiments: those that panic leave what an emulated kernel of two processors left once."""
+    of_each, resume = iter(panics), emulation.Emulation.resume
+
+    def run(self, kept, handed, stop=None):
+        if "run" in json.loads(handed[emulation.ORDER])["command"] and next(of_each, False):
+            return emulation.Ended("[   18.7] Kernel panic - not syncing: Fatal exception in interrupt\n", "", 1.0)
+        return resume(self, kept, handed, stop)
+
+    monkeypatch.setattr(emulation.Emulation, "resume", run)
+
+
+@enough
+def test_a_run_whose_kernel_gives_up_is_made_again_and_says_so(guest, tmp_path, monkeypatch):
+    panicking(monkeypatch, True)
+    results = hogs("duration=1s").run(tmp_path, targets=[target.Guest(NAME, of_host=True, _machine=guest, say=quiet)])
+    assert results.summary("tasks.a.share").height == 1
+    why = "the guest's kernel gave up, and the run was made again: not syncing: Fatal exception in interrupt"
+    assert why in [one["warning"] for one in results.warnings]
+
+
+@enough
+def test_a_kernel_that_gives_up_twice_is_an_error_with_its_words(guest, tmp_path, monkeypatch):
+    panicking(monkeypatch, True, True)
+    with pytest.raises(UsageError, match=r"ended without a report(?s:.)*Fatal exception in interrupt"):
+        hogs("duration=1s").run(tmp_path, targets=[target.Guest(NAME, of_host=True, _machine=guest, say=quiet)])
 
 
 def measuring(monkeypatch, *spreads: float | None) -> machine.Machine:

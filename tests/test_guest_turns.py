@@ -38,7 +38,8 @@ def test_a_number_that_is_counted_is_of_processors_that_take_turns():
     assert "-smp 1,maxcpus=2" in words
     assert words.count("x86_64-cpu") == 1
     assert "rr=record" in words
-    assert TURNS.threads == 1
+    # The emulator's main loop must not wait for a processor, or the order of turns is another one.
+    assert TURNS.threads == 2
     assert not qemu.COUNTED.take_turns
     assert not qemu.Processors(2, counted=False).take_turns
 
@@ -118,15 +119,18 @@ def test_a_boot_may_take_as_many_times_longer_as_processors_take_turns(processor
     assert about._emulation.boot_limit == longer * emulation.BOOT_LIMIT
 
 
-def test_processors_that_take_turns_give_the_same_answer_twice(guest, tmp_path):
+def test_processors_that_take_turns_repeat_or_say_that_they_did_not(guest, tmp_path):
     asked = Experiment.from_text(HOGS, "hogs.toml", set=["seeds=1", f"duration={SECONDS}s"])
     where = target.Guest(NAME, of_host=True, _machine=guest)
     assert where.repeatable
     results = asked.run(tmp_path, targets=[where])
     (line,) = (results.folder / target.LOG).read_text().splitlines()
-    # Two guests answered, and no third one had to vote.
-    first, second = (one["digest"] for one in json.loads(line)["guests"])
-    assert first == second
+    # Two guests answered alike, or a third one had to vote, as happens on a busy host (docs/guest-kernels.md).
+    digests = [one["digest"] for one in json.loads(line)["guests"]]
+    alike = len(set(digests)) == 1
+    assert len(digests) == (target.TIMES if alike else target.TIMES + 1)
+    doubts = [one["warning"] for one in results.warnings if "guests gave" in one["warning"]]
+    assert len(doubts) == (0 if alike else 1)
     assert results.noisy == []
     assert any("2 processors take turns" in note for note in results.notes)
     # Each hog has a processor, half of the machine; on a single one they would share 75 to 25 by nice level.

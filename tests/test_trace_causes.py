@@ -34,7 +34,9 @@ def serve():
         one.send(b"!")
 
 def ask():
-    for _ in range(200):
+    for turn in range(200):
+        if turn % 10 == 0:
+            time.sleep(0.0001)
         other.send(b"?")
         other.recv(1)
     other.send(b".")
@@ -61,6 +63,9 @@ for _ in roles:
 """
 #: The part of a task's sleep that the structure of the load explains: the rest is its beginning and its end.
 EXPLAINED = 0.9
+#: perf now and then loses hundreds of events and does not report it. Where the reader finds more than this missing, the
+#: load is recorded again, up to this number of times; the last recording is judged in any case.
+RECORDINGS, MOST_MISSING = 4, 40
 SCHED = ("switch", "waking", "wakeup_new", "process_fork", "stat_runtime")
 OTHERS = ("raw_syscalls:sys_enter", "raw_syscalls:sys_exit", "timer:hrtimer_expire_entry", "timer:hrtimer_expire_exit")
 
@@ -92,10 +97,15 @@ def by_itself(file, schedlab):
 @pytest.fixture(params=[by_perf, by_itself])
 def found(request, tmp_path, schedlab):
     file = tmp_path / "recorded"
-    request.param(file, schedlab)
-    done = schedlab("trace", file, "--json", "--allow-loss")
-    assert done.returncode == 0, done.stderr
-    return valid(json.loads(done.stdout))
+    for _ in range(RECORDINGS):
+        request.param(file, schedlab)
+        done = schedlab("trace", file, "--json", "--allow-loss")
+        assert done.returncode == 0, done.stderr
+        found = valid(json.loads(done.stdout))
+        missing = [int(text.split()[0]) for text in found["warnings"] if "events are missing" in text]
+        if max(missing, default=0) <= MOST_MISSING:
+            break
+    return found
 
 
 def test_locks_messages_and_timers_are_those_of_the_load(found):
@@ -125,7 +135,7 @@ def test_who_woke_by_what_is_named(found):
     }
     assert pairs["writer", "reader", "message"] > 150
     assert pairs["server", "client", "message"] > 150
-    # It asks again at once: the server sleeps shortly, and not each time.
-    assert pairs["client", "server", "message"] > 20
+    # It mostly asks again before the server sleeps; twenty times it waits until the server does.
+    assert pairs["client", "server", "message"] > 10
     assert pairs["lock-1", "lock-2", "lock"] > 20
     assert pairs["lock-2", "lock-1", "lock"] > 20

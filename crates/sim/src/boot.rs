@@ -25,7 +25,7 @@ use schedlab_model::{
     machine::{self},
     processors::{CpuSet, PerProcessor},
     rng::{Rng, Seeded},
-    scenario::{Job, Scenario},
+    scenario::{Job, Protocol, Scenario},
     task::{Class, CpuId, Group, GroupId, Reservation, Task, TaskId, Wait},
 };
 use schedlab_policies::schedulers::{Clocks, Scheduler, View, Wishes};
@@ -89,7 +89,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             devices: machine.devices.values().map(device).collect(),
             device_rng: Rng::stream(seed, DEVICE_STREAM),
             perpetual: 0,
-            resources: resources(scenario, &programs),
+            resources: resources(scenario, &programs, machine.calls.futex.is_some()),
             replayed: Replayed::of(scenario),
             programs,
             finite: scenario.workload.values().map(Job::is_finite).collect(),
@@ -248,11 +248,16 @@ fn clock(hz: f64, seed: u64, phase: Option<Nanos>) -> Clock {
     Clock { tick, millihertz, phase, fraction: 0, next: Nanos::MAX }
 }
 
-fn resources(scenario: &Scenario, programs: &Programs) -> Resources {
+fn resources(scenario: &Scenario, programs: &Programs, futexes: bool) -> Resources {
+    // As the agent's (crates/play/src/sync): the kernel hands on a lock that inherits priorities, and one with readers has a queue.
+    let is_futex =
+        |lock: usize, protocol: Protocol| futexes && protocol != Protocol::Inherit && !programs.is_read(lock);
+    let lock = |(lock, &protocol)| Lock { protocol, futex: is_futex(lock, protocol), ..Lock::default() };
+    let semaphore = |&permits| Semaphore { permits, futex: futexes, ..Semaphore::default() };
     Resources {
-        locks: programs.protocols.iter().map(|&protocol| Lock { protocol, ..Lock::default() }).collect(),
+        locks: programs.protocols.iter().enumerate().map(lock).collect(),
         pipes: programs.capacities.iter().map(|&capacity| Pipe { capacity, ..Pipe::default() }).collect(),
-        semaphores: programs.permits.iter().map(|&permits| Semaphore { permits, ..Semaphore::default() }).collect(),
+        semaphores: programs.permits.iter().map(semaphore).collect(),
         barriers: programs.parties.iter().map(|&parties| Barrier { parties, ..Barrier::default() }).collect(),
         conditions: vec![VecDeque::new(); programs.conditions.len()],
         pools: Vec::new(),

@@ -332,6 +332,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                 self.granted(task);
                 Flow::Continue
             }
+            Some(Action::Look(call)) => self.look(cpu, task, call),
             Some(Action::SendReceive(to, message)) => self.send_receive(cpu, task, to, message),
             Some(Action::Reply(to)) => self.reply(to),
             Some(Action::Command(block)) => self.command(block),

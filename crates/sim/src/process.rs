@@ -116,6 +116,8 @@ pub(crate) enum Action {
     Touch(Touching),
     /// Goes on with a lock or a permit.
     Granted,
+    /// Looks for the lock or the permit of that call, for which it was woken, and waits again if another task has it.
+    Look(Call),
     /// Sends a message and waits for the answer.
     SendReceive(TaskId, Message),
     /// Answers a task that waits for it.

@@ -15,6 +15,7 @@ use schedlab_model::{
     task::{Policy, Task, TaskId},
 };
 use schedlab_policies::schedulers::Scheduler;
+use std::cmp::Reverse;
 
 /// The highest real-time priority.
 const HIGHEST: u8 = 99;
@@ -100,6 +101,17 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let Some(waiter) = waiting.remove(at) else { return };
         let place = waiting.iter().position(|&(other, _)| rank(other) < rank(task)).unwrap_or(waiting.len());
         waiting.insert(place, waiter);
+    }
+
+    /// The place of the waiter that a futex wakes: of the highest priority, and of equals the one that has waited longest, as in the kernel's
+    /// list by priorities (`plist`).
+    pub fn first_to_wake(&self, waiting: impl IntoIterator<Item = TaskId>) -> Option<usize> {
+        let rank = |task: TaskId| rank(asked(&self.view.tasks[task as usize]));
+        waiting
+            .into_iter()
+            .enumerate()
+            .max_by_key(|&(place, task)| (rank(task), Reverse(place)))
+            .map(|(place, _)| place)
     }
 
     /// Gives a task the priority that is due to it; whether that is another one than before.

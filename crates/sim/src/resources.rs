@@ -38,10 +38,14 @@ pub(crate) struct Resources {
 }
 
 /// A lock: one task has it for itself, or several for reading. The kernel's rwsem and its mutex in one: waiters get it in the order of
-/// their requests, so a reader that comes behind a waiting writer waits too.
+/// their requests, so a reader that comes behind a waiting writer waits too. A futex is free when it is given back: the waiter that is
+/// woken looks for it when it runs, and a task that runs before may have taken it.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Lock {
     pub protocol: Protocol,
+    pub futex: bool,
+    /// The waiter of a futex that was woken and has not looked yet. Until then no other one is woken.
+    pub looks: Option<TaskId>,
     pub holder: Option<TaskId>,
     pub readers: Vec<TaskId>,
     /// Waiters, and whether each wants it for reading.
@@ -51,7 +55,7 @@ pub(crate) struct Lock {
 impl Lock {
     /// Takes it, if it is free for that.
     pub fn take(&mut self, task: TaskId, reads: bool) -> bool {
-        if !self.waiting.is_empty() || !self.admits(reads) {
+        if !self.futex && !self.waiting.is_empty() || !self.admits(reads) {
             return false;
         }
         self.give(task, reads);
@@ -75,6 +79,11 @@ impl Lock {
         self.holder == Some(task) || self.readers.contains(&task)
     }
 
+    /// Whether a waiter is woken when it is given back.
+    pub fn wakes(&self) -> bool {
+        self.looks.is_none() && !self.waiting.is_empty()
+    }
+
     /// Gives it back. Giving back what the task does not have changes nothing.
     pub fn give_back(&mut self, task: TaskId) {
         if self.holder == Some(task) {
@@ -96,9 +105,11 @@ impl Lock {
     }
 }
 
-/// A counting semaphore: permits, or tasks that wait for one.
+/// A counting semaphore: permits, and tasks that wait for one. A permit that is given goes to the longest waiter; that of a futex is free,
+/// and a waiter is woken to look for it.
 #[derive(Debug, Default, Clone)]
 pub(crate) struct Semaphore {
+    pub futex: bool,
     pub permits: u32,
     pub waiting: VecDeque<TaskId>,
 }

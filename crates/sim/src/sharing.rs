@@ -1,6 +1,7 @@
 //! What tasks share: locks, semaphores, barriers, conditions and pipes; who waits, who goes on, and requests that arrive at pools.
 
 use crate::{
+    interpret::Flow,
     kernel::Kernel,
     process::{Action, Call, Life, Mode, Served},
     resources::Pool,
@@ -47,7 +48,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             Call::ReadLock(lock) => self.resources.locks[usize::from(lock)].take(task, true),
             Call::Unlock(lock) => {
                 let lock = &mut self.resources.locks[usize::from(lock)];
-                let alone = lock.waiting.is_empty() || !lock.is_held_by(task);
+                let alone = !lock.wakes() || !lock.is_held_by(task);
                 if alone {
                     lock.give_back(task);
                 }
@@ -80,10 +81,25 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         }
     }
 
-    /// The task waits for a lock or a permit, and reports it when it goes on.
-    fn await_grant(&mut self, task: TaskId) -> Served {
-        self.processes[task as usize].plan([Action::Granted]);
+    /// The task waits for a lock or a permit. One that is handed to it is reported when it goes on; for a futex it looks then.
+    fn await_grant(&mut self, task: TaskId, futex: bool) -> Served {
+        self.processes[task as usize].plan((!futex).then_some(Action::Granted));
         Served::Waits(Wait::Lock)
+    }
+
+    /// The task is woken, and looks for what that call wants when it runs.
+    fn wake_to_look(&mut self, task: TaskId, call: Call) {
+        self.processes[task as usize].plan([Action::Look(call)]);
+        self.complete(task);
+    }
+
+    /// A task that was woken for a futex takes it, or waits again if another task was faster: a call more.
+    pub fn look(&mut self, cpu: usize, task: TaskId, call: Call) -> Flow {
+        if let Call::Lock(lock) = call {
+            let looks = &mut self.resources.locks[usize::from(lock)].looks;
+            *looks = looks.filter(|&woken| woken != task);
+        }
+        if self.without_call(task, call) { Flow::Continue } else { self.call(cpu, task, call) }
     }
 
     fn has_ceiling(&self, lock: u16) -> bool {
@@ -97,21 +113,37 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             return Served::Done;
         }
         self.await_lock(task, lock, reads);
-        self.await_grant(task)
+        self.await_grant(task, self.resources.locks[usize::from(lock)].futex)
     }
 
-    /// The lock goes to the longest waiter, or to all readers up to the next that wants it for itself. Returns how many got it.
-    /// Releasing a lock that the task does not hold changes nothing.
+    /// The lock goes to the longest waiter, or to all readers up to the next that wants it for itself; if it is a futex, a waiter is woken
+    /// to look for it. Returns how many woke up. Releasing a lock that the task does not hold changes nothing.
     pub fn unlock(&mut self, task: TaskId, lock: u16) -> u32 {
         let mut woken = 0;
-        self.resources.locks[usize::from(lock)].give_back(task);
+        let wanted = &mut self.resources.locks[usize::from(lock)];
+        let (futex, held) = (wanted.futex, wanted.is_held_by(task));
+        wanted.give_back(task);
         self.lock_changed(task, lock);
+        if futex {
+            return if held { self.wake_for_lock(lock) } else { 0 };
+        }
         while let Some(next) = self.resources.locks[usize::from(lock)].next() {
             self.lock_changed(next, lock);
             self.complete(next);
             woken += 1;
         }
         woken
+    }
+
+    /// A futex is free: a waiter is woken, unless one that was woken before has not looked yet. Returns how many woke up.
+    fn wake_for_lock(&mut self, lock: u16) -> u32 {
+        let free = &self.resources.locks[usize::from(lock)];
+        let first = self.first_to_wake(free.waiting.iter().map(|&(task, _)| task)).filter(|_| free.wakes());
+        let free = &mut self.resources.locks[usize::from(lock)];
+        let Some((task, _)) = first.and_then(|place| free.waiting.remove(place)) else { return 0 };
+        free.looks = Some(task);
+        self.wake_to_look(task, Call::Lock(lock));
+        1
     }
 
     fn acquire(&mut self, task: TaskId, semaphore: u16) -> Served {
@@ -122,12 +154,17 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             return Served::Done;
         }
         semaphore.waiting.push_back(task);
-        self.await_grant(task)
+        let futex = semaphore.futex;
+        self.await_grant(task, futex)
     }
 
-    /// The permit goes to the longest waiter.
-    fn release_permit(&mut self, semaphore: u16) -> Served {
-        let semaphore = &mut self.resources.semaphores[usize::from(semaphore)];
+    /// The permit goes to the longest waiter; if it is a futex's, it is free, and a waiter is woken to look for it.
+    fn release_permit(&mut self, number: u16) -> Served {
+        let semaphore = &mut self.resources.semaphores[usize::from(number)];
+        if semaphore.futex {
+            semaphore.permits = semaphore.permits.saturating_add(1);
+            return woken(self.wake_for_permit(number));
+        }
         match semaphore.waiting.pop_front() {
             Some(next) => {
                 self.complete(next);
@@ -138,6 +175,16 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                 Served::Done
             }
         }
+    }
+
+    /// Each permit that is given wakes a waiter, even if those that were woken before have not looked yet. Returns how many woke up.
+    fn wake_for_permit(&mut self, semaphore: u16) -> u32 {
+        let waiting = &self.resources.semaphores[usize::from(semaphore)].waiting;
+        let first = self.first_to_wake(waiting.iter().copied());
+        let waiting = &mut self.resources.semaphores[usize::from(semaphore)].waiting;
+        let Some(task) = first.and_then(|place| waiting.remove(place)) else { return 0 };
+        self.wake_to_look(task, Call::Acquire(semaphore));
+        1
     }
 
     /// The last task to come wakes the others, in the order in which they came; then the barrier is as new.
@@ -163,14 +210,17 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         Served::Waits(Wait::Lock)
     }
 
-    /// Up to `most` waiters take their lock again, or wait for it: as FUTEX_CMP_REQUEUE, none is woken only to wait once more. Returns how
-    /// many woke up.
+    /// Up to `most` waiters take their lock again, or wait for it: as FUTEX_CMP_REQUEUE, none is woken only to wait once more. If the lock
+    /// is a futex, they are woken and look for it, as on a host (crates/play/src/sync/condition.rs). Returns how many woke up.
     fn signal_condition(&mut self, condition: u16, most: usize) -> u32 {
         let waiting = &mut self.resources.conditions[usize::from(condition)];
         let signalled: Vec<(TaskId, u16)> = waiting.drain(..most.min(waiting.len())).collect();
         let mut woken = 0;
         for (task, lock) in signalled {
-            if self.resources.locks[usize::from(lock)].take(task, false) {
+            if self.resources.locks[usize::from(lock)].futex {
+                self.wake_to_look(task, Call::Lock(lock));
+                woken += 1;
+            } else if self.resources.locks[usize::from(lock)].take(task, false) {
                 self.lock_changed(task, lock);
                 self.complete(task);
                 woken += 1;

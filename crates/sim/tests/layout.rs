@@ -35,7 +35,7 @@ const WALLS: &[(&str, &[&str])] = &[
         &["model", "policies", "metrics", "traces", "explain", "whatif", "sim", "runs", "curves", "linux", "catalogue"],
     ),
     ("python", &["bridge"]),
-    ("web", &["model", "policies", "metrics", "sim", "catalogue"]),
+    ("web", &["model", "policies", "metrics", "traces", "disk", "curves", "sim", "catalogue"]),
     ("bench", &["model", "policies", "workloads", "metrics", "traces", "explain", "sim", "disk", "curves"]),
 ];
 /// Libraries that only some crates may use.

@@ -286,12 +286,14 @@ fn erlang_wait(servers: u32, load: f64) -> f64 {
     waits / (c - load)
 }
 
-/// How tasks share on any number of processors: a machine, bound tasks or not, and turns that end anywhere.
+/// How tasks share on any number of processors: a machine, with futexes or without, bound tasks or not, and turns that end anywhere.
 fn anywhere() -> impl Strategy<Value = String> {
-    (prop::sample::select(vec![1u16, 2, 3, 8]), 1u32..9, any::<bool>()).prop_map(|(processors, slice, costs)| {
+    let machine = (prop::sample::select(vec![1u16, 2, 3, 8]), 1u32..9, any::<bool>(), any::<bool>());
+    machine.prop_map(|(processors, slice, costs, futexes)| {
         let costs = if costs { "{ context_switch = \"20us\", trap = \"3us\" }" } else { "{}" };
+        let calls = if futexes { "{ futex = \"5us\" }" } else { "{}" };
         format!(
-            "machine = {{ preset = \"uniform\", processors = {processors}, costs = {costs} }}\n\
+            "machine = {{ preset = \"uniform\", processors = {processors}, costs = {costs}, calls = {calls} }}\n\
              scheduler = {{ name = \"round_robin\", slice = \"{slice}ms\" }}\n"
         )
     })

@@ -241,6 +241,12 @@ impl Draft {
 }
 
 impl Programs {
+    /// Whether some program takes the lock of that number for reading.
+    pub fn is_read(&self, lock: usize) -> bool {
+        let reads = |one: &Instruction| matches!(one, Instruction::ReadLock(read) if usize::from(*read) == lock);
+        self.programs.iter().flatten().any(reads)
+    }
+
     /// Compiles the steps of every job, each with its number of passes. The last step of an endless loop, if it computes or
     /// sleeps, jumps directly to the beginning of the loop.
     pub fn compile<'a>(jobs: impl IntoIterator<Item = (&'a [Step], Times)>) -> Programs {

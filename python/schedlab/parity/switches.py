@@ -53,9 +53,9 @@ ROUND_ROBIN = {"policy": "rr", "priority": 10}
 IDLE_MS, LAST_MS = 100, 100
 #: Length of the measured phase, guest seconds.
 SECONDS = 60
-#: By how much longer real-time tasks compute in the warm-up, ms: five ticks of 4 ms would end at one, and a tick
-#: between becoming a real-time task and falling asleep is one of its slice.
-OFF_TICKS_MS = 1
+#: By how much longer real-time tasks compute in the warm-up, ms: a tick between becoming a real-time task and falling
+#: asleep is one of its slice. No whole number, since tasks may wake as ticks do, a whole number of ms from any of them.
+OFF_TICKS_MS = 1.7
 
 
 @dataclass(frozen=True)

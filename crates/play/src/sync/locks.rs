@@ -8,7 +8,7 @@ use super::{
 };
 use schedlab_linux::{Fault, shared::Shared};
 use schedlab_model::scenario::Protocol;
-use schedlab_workloads::{Instruction, Programs};
+use schedlab_workloads::Programs;
 use std::{io, sync::atomic::AtomicU64};
 
 /// How a task has a lock.
@@ -60,7 +60,7 @@ impl Locks {
         };
         let kinds = (0..programs.locks.len()).map(|lock| match programs.protocols.get(lock) {
             Some(Protocol::Inherit) => next(Kind::Inheriting, 1),
-            _ if is_read(programs, lock) => next(Kind::ReadWrite, 2),
+            _ if programs.is_read(lock) => next(Kind::ReadWrite, 2),
             _ => next(Kind::Mutex, 0),
         });
         let kinds: Vec<Kind> = kinds.collect();
@@ -156,13 +156,4 @@ impl Locks {
             Kind::Mutex(_) | Kind::Inheriting(_) => false,
         }
     }
-}
-
-/// Whether some program takes the lock for reading.
-fn is_read(programs: &Programs, lock: usize) -> bool {
-    programs
-        .programs
-        .iter()
-        .flatten()
-        .any(|one| matches!(one, Instruction::ReadLock(read) if usize::from(*read) == lock))
 }

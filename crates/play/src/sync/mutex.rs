@@ -4,8 +4,8 @@
 //!   word = holder         held, no waiters
 //!   word = holder + W     held, there may be waiters
 //!
-//! Departure from the simulated lock, which goes to the longest waiter: as with every lock of the C library, a
-//! running task takes it first.
+//! As with every lock of the C library, a running task takes it before one that has to be woken; so it is where the machine of a
+//! simulated run has futexes.
 
 use schedlab_linux::{futex, shareable};
 use std::sync::atomic::{

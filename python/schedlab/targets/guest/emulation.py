@@ -195,6 +195,17 @@ class Late(UsageError):
     """A guest did not end in its time."""
 
 
+class Panicked(UsageError):
+    """A guest's kernel gave up."""
+
+    def __init__(self, said: str, console: str):
+        """`said` is the error's text; the console has the kernel's own words."""
+        super().__init__(said)
+        lines = (line for line in console.splitlines() if GAVE_UP in line)
+        #: How it said so.
+        self.line = next(lines).partition(GAVE_UP)[2].strip(" -")
+
+
 @dataclass
 class _Running:
     """A guest at work, within bounds of time and output."""

@@ -19,7 +19,7 @@ from schedlab.errors import UsageError
 from schedlab.targets import agent
 from schedlab.targets.guest import cache, elf, emulation, kernels, qemu, snapshots
 from schedlab.targets.guest.apt import Say
-from schedlab.targets.guest.emulation import GIVEN, ORDER, Emulation, Ended, Late, end_of
+from schedlab.targets.guest.emulation import GAVE_UP, GIVEN, ORDER, Emulation, Ended, Late, Panicked, end_of
 from schedlab.targets.guest.initramfs import File, archive
 from schedlab.targets.guest.kernels import Kernel
 from schedlab.targets.guest.qemu import Emulator, Processors
@@ -213,9 +213,8 @@ class Machine:
             return json.loads(ended.port)
         except json.JSONDecodeError:
             what = "reported what is no report" if ended.port.strip() else "ended without a report"
-            raise UsageError(
-                f"guest:{self.kernel.name} ({self.kernel.release}) {what}; {end_of(ended.console)}"
-            ) from None
+            said = f"guest:{self.kernel.name} ({self.kernel.release}) {what}; {end_of(ended.console)}"
+            raise (Panicked(said, ended.console) if GAVE_UP in ended.console else UsageError(said)) from None
 
 
 def ready(name: str, say: Say) -> Machine:

@@ -1,13 +1,14 @@
 """A guest kernel as a target: `--on guest:6.1`. The same experiment, and the same agent.
 
     for each setup of a guest    boot once, and keep the machine when it is ready
-    for each run (cell, seed)    go on from it twice, as many guests at once as there are processors
+    for each run (cell, seed)    go on from it twice, as many guests at once as have room on the host's processors
         the answers are equal    the result
         they differ              a third guest votes, and the result is marked
 
 `--on guest:6.1@2` has two processors, which cannot be counted: such a guest is noisy, as a live host is. Its runs are
 made once each, in the runner's order (`order`), and every result of it says so. The two of `--on guest:6.1@2-counted`
-take turns: such a guest is as repeatable as one processor, and every result says what that costs.
+take turns: its runs are made and compared as those of one processor, and differ now and then if the host is busy; every
+result says what taking turns costs, and how many guests agreed where not all did.
 
 Emulation has no caches, no TLB and no branch costs: what asks for them is refused.
 """
@@ -39,6 +40,7 @@ from schedlab.system.interrupt import result
 from schedlab.targets import ignored
 from schedlab.targets.guest import build, cache, ext, machine, qemu, setup, volume
 from schedlab.targets.guest.apt import Say
+from schedlab.targets.guest.emulation import Panicked
 from schedlab.targets.guest.machine import Machine, Report
 from schedlab.targets.guest.qemu import Processors
 from schedlab.targets.guest.refused import refuse_impossible
@@ -174,7 +176,7 @@ class Guest:
 
     @property
     def repeatable(self) -> bool:
-        """Whether instructions are counted, so that no run depends on its moment."""
+        """Whether instructions are counted, so that no run is to depend on its moment."""
         return self.processors.counted
 
     def runs(self, pending: list[Run], folder: Path, stop: threading.Event) -> Generator[Chunk, None, None]:
@@ -182,7 +184,7 @@ class Guest:
         if not pending:
             return
         over = threading.Event()
-        pool = ThreadPoolExecutor(max(1, self.at_once), "guest")
+        pool = ThreadPoolExecutor(max(1, self.at_once // self.processors.threads), "guest")
         try:
             calibration = result(pool.submit(self.machine.calibration, over), stop)
             votes = [Vote(partial(self.ask, *run, calibration, over), self.times) for run in pending]
@@ -289,9 +291,21 @@ class _Noisy:
         return self.guest.processors.threads
 
     def run(self, cell: Cell, seed: int) -> pl.DataFrame:
-        """Make one run."""
-        report = self.guest.ask(cell, seed, self.calibration, self.stop)
-        return self.guest.rows_of((cell, seed), self.folder, self.calibration, report, None, [report])
+        """Make one run, and once more if its kernel gives up.
+
+        With several processors at once an emulated kernel does so now and then, and a sweep of hours goes on.
+        """
+        doubt = None
+        try:
+            report = self._ask(cell, seed)
+        except Panicked as why:
+            doubt = f"the guest's kernel gave up, and the run was made again: {why.line}"
+            self.guest.say(f"{self.guest.name}: {doubt}")
+            report = self._ask(cell, seed)
+        return self.guest.rows_of((cell, seed), self.folder, self.calibration, report, doubt, [report])
+
+    def _ask(self, cell: Cell, seed: int) -> Report:
+        return self.guest.ask(cell, seed, self.calibration, self.stop)
 
 
 @dataclass(frozen=True)
