@@ -18,7 +18,7 @@ level = [{ name = "foreground", nice = 1 }, { name = "background", nice = 4 }, {
 """
 EXPERIMENT = """
 duration = "2s"
-metrics = ["tasks.focused.share"]
+metrics = ["tasks.focused.share", "tasks.hog.share"]
 [machine]
 preset = "uniform"
 processors = 1
@@ -175,11 +175,17 @@ def test_windows_have_the_focus_that_a_window_manager_gives(screen, attending):
         assert until(lambda: (nice(first.pid), nice(second.pid)) == (0, 0))
 
 
+def of_both(metrics):
+    """The share of the focused hog in what both have: what other programs of a busy host take is in neither."""
+    focused, hog = (metrics[f"tasks.{job}.share"]["mean"] for job in ("focused", "hog"))
+    return 100 * focused / (focused + hog)
+
+
 def test_levels_of_an_experiment_are_compared_blind_on_the_host(schedlab):
     (schedlab.folder / "levels.toml").write_text(EXPERIMENT)
     sealed = schedlab.json("run", "levels.toml", "--on", "host", "--blind", "--dirty", "--seeds", "2")
     assert [cell["factors"] for cell in sealed["cells"]] == [{"setting": "A"}, {"setting": "B"}]
-    share = {cell["factors"]["setting"]: cell["metrics"]["tasks.focused.share"]["mean"] for cell in sealed["cells"]}
+    share = {cell["factors"]["setting"]: of_both(cell["metrics"]) for cell in sealed["cells"]}
     better = max(share, key=share.get)
     meant = schedlab.json("unseal", sealed["folder"], "--verdict", f"more for the focus under {better}")["letters"]
     assert meant[better] == {"attention.enabled": "true"}

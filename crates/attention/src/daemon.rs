@@ -3,7 +3,8 @@
 use crate::{
     focus::{self, Source},
     load::{Load, Seen},
-    processes::Processes,
+    pace::Pace,
+    processes::{Found, Processes},
     programs::Programs,
     rights::Rights,
     socket::{Asked, Server},
@@ -17,7 +18,7 @@ use nix::{
 };
 use schedlab_linux::{Fault, Root, clock, process, signals::Signals};
 use schedlab_model::{
-    Nanos,
+    MICROSECOND, Nanos,
     attention::{Attention, Home, Layout, Program},
 };
 use schedlab_tune::{RunJournal, undo::Undo};
@@ -29,13 +30,13 @@ use std::{
     time::Duration,
 };
 
-/// Periods after which all threads are looked at again, those of processes too whose number of threads has not changed.
+/// Periods after which all processes and threads are looked at again, those of processes too whose number of threads has not changed.
 const FULL: u64 = 8;
 
 /// What it is to do.
 pub struct Options {
-    /// Length of a period.
-    pub period: Nanos,
+    /// Length of a period; if none, two seconds, and longer where the daemon would use more than a thousandth of a processor.
+    pub period: Option<Nanos>,
     /// How long it runs; until a signal, if none.
     pub length: Option<Nanos>,
     /// Where commands come in.
@@ -58,9 +59,12 @@ pub struct Daemon {
     sources: Vec<Box<dyn Source>>,
     without: Vec<String>,
     began: Nanos,
-    used_before: u64,
+    used_before: Nanos,
+    pace: Pace,
     periods: u64,
     moves: u64,
+    /// Whether a process of a program was not found in the last period: a whole look follows.
+    missed: bool,
 }
 
 /// How it has ended.
@@ -90,7 +94,7 @@ impl Daemon {
         let treating = Treating::new(journal.clone(), rights, &layout)?;
         let weights = Weights::new(journal, &layout.level);
         let (sources, without) = focus::open(pid_file)?;
-        let now = clock::now();
+        let (now, used) = (clock::now(), own_use());
         let cpus = std::thread::available_parallelism().map_or(1, usize::from);
         let mut daemon = Daemon {
             rule: Attention::new(layout, cpus, now),
@@ -98,9 +102,11 @@ impl Daemon {
             applied: BTreeMap::new(),
             again: BTreeSet::new(),
             began: now,
-            used_before: process::Usage::own().time_us(),
+            used_before: used,
+            pace: Pace::new(used),
             periods: 0,
             moves: 0,
+            missed: false,
             root,
             processes,
             programs,
@@ -118,7 +124,8 @@ impl Daemon {
         let signals = Signals::block()?;
         let server = Server::listen(&options.socket)?;
         let until = options.length.map(|length| self.began + length);
-        let mut next = self.began + options.period;
+        self.pace = options.period.map_or(self.pace, Pace::fixed);
+        let mut next = self.began + self.pace.length();
         self.apply()?;
         self.hear()?;
         ready(&self.status());
@@ -133,7 +140,7 @@ impl Daemon {
             if signals.wait(0) {
                 break true;
             }
-            let done = self.step(&server, &mut next, options.period);
+            let done = self.step(&server, &mut next);
             if let Err(fault) = done {
                 failed = Some(fault);
                 break false;
@@ -163,7 +170,7 @@ impl Daemon {
         let _ = nix::poll::ppoll(&mut watched, Some(TimeSpec::from_duration(Duration::from_nanos(at_most))), None);
     }
 
-    fn step(&mut self, server: &Server, next: &mut Nanos, period: Nanos) -> Result<(), Fault> {
+    fn step(&mut self, server: &Server, next: &mut Nanos) -> Result<(), Fault> {
         self.hear()?;
         server.serve(|asked| match asked {
             Asked::Focus(pid) => self.command(pid),
@@ -172,8 +179,9 @@ impl Daemon {
         let now = clock::now();
         if now >= *next {
             self.period(now);
+            self.pace.begin(own_use());
             // A period that was missed, by a suspend say, is not made up for.
-            *next = now + period - (now - *next) % period;
+            *next = now + self.pace.length() - (now - *next) % self.pace.length();
         }
         self.rule.settle(now);
         self.apply()
@@ -218,7 +226,8 @@ impl Daemon {
     /// The focus is at a process, or nowhere.
     fn focus(&mut self, pid: Option<i32>) -> Option<Program> {
         if pid.is_some_and(|pid| self.processes.get(pid).is_none()) {
-            self.look();
+            let found = self.processes.look();
+            self.take(&found);
         }
         let program = pid.and_then(|pid| self.programs.focus(pid, &self.processes));
         self.enter_programs();
@@ -226,10 +235,9 @@ impl Daemon {
         program
     }
 
-    fn look(&mut self) {
-        let found = self.processes.look();
+    fn take(&mut self, found: &Found) {
         found.gone.iter().for_each(|pid| self.treating.forget_process(*pid));
-        self.programs.take(&found, &self.processes);
+        self.programs.take(found, &self.processes);
     }
 
     /// Tells the rule of programs that are new.
@@ -248,15 +256,15 @@ impl Daemon {
     fn period(&mut self, now: Nanos) {
         self.periods += 1;
         let parents: BTreeMap<i32, Option<Program>> = self.parents();
-        self.look();
-        let mut seen = BTreeMap::new();
-        for (program, about) in self.programs.iter() {
-            for pid in &about.members {
-                if let Some(found) = Seen::at(&self.root, *pid) {
-                    seen.insert(*pid, (program, found));
-                }
-            }
-        }
+        let is_whole = self.missed || self.periods.is_multiple_of(FULL);
+        let found = if is_whole { self.processes.look() } else { self.processes.look_shortly() };
+        self.take(&found);
+        let members =
+            self.programs.iter().flat_map(|(program, about)| about.members.iter().map(move |pid| (*pid, program)));
+        let all: Vec<(i32, Program)> = members.collect();
+        let at = |(pid, program): &(i32, Program)| Some((*pid, (*program, Seen::at(&self.root, *pid)?)));
+        let seen: BTreeMap<i32, (Program, Seen)> = all.iter().filter_map(at).collect();
+        self.missed = seen.len() < all.len();
         for (pid, (_, found)) in &seen {
             if self.processes.get(*pid).is_some_and(|process| process.start != found.start) {
                 self.processes.doubt(*pid);
@@ -325,7 +333,7 @@ impl Daemon {
     pub fn status(&self) -> Status {
         let layout = self.rule.layout();
         let up = clock::now().saturating_sub(self.began).max(1);
-        let own = process::Usage::own().time_us() - self.used_before;
+        let own = own_use() - self.used_before;
         let program = |(program, at): (Program, schedlab_model::attention::Placement)| {
             let about = self.programs.get(program)?;
             Some((
@@ -359,7 +367,8 @@ impl Daemon {
             layout: layout.title.clone(),
             pid: std::process::id(),
             up_s: up as f64 / 1e9,
-            own_share: own as f64 * 1e3 / up as f64,
+            own_share: own as f64 / up as f64,
+            period_s: self.pace.length() as f64 / 1e9,
             sources: self.sources.iter().map(|source| source.name()).chain(["commands".to_owned()]).collect(),
             without: self.without.clone(),
             focus: self.rule.focused(),
@@ -371,4 +380,9 @@ impl Daemon {
             cannot: self.cannot(),
         }
     }
+}
+
+/// The processor time that this process has used.
+fn own_use() -> Nanos {
+    process::Usage::own().time_us() * MICROSECOND
 }

@@ -15,6 +15,7 @@
 pub mod daemon;
 pub mod focus;
 mod load;
+mod pace;
 mod processes;
 mod programs;
 mod rights;

@@ -8,9 +8,9 @@
 //! So what a child uses is counted once, in its own program, also if it was never seen: then in its parent's. A child that has ended and is
 //! not waited for yet is taken off a period early; what could not be taken off is taken off the next period, and then forgotten.
 
-use schedlab_linux::{Root, proc::task::TaskStat, process::units};
+use schedlab_linux::{Root, proc::task::of_stat, process::units};
 use schedlab_model::{Nanos, SECOND, attention::Program};
-use std::{collections::BTreeMap, fs};
+use std::collections::BTreeMap;
 
 /// Fields of /proc/PID/stat: user and system time, the same of children, number of threads, start.
 const TIMES: [usize; 4] = [14, 15, 16, 17];
@@ -31,10 +31,10 @@ pub(crate) struct Seen {
 impl Seen {
     /// Looks at a process.
     pub(crate) fn at(root: &Root, pid: i32) -> Option<Seen> {
-        let text = fs::read(root.path(format!("/proc/{pid}/stat"))).ok()?;
-        let stat = TaskStat::of(&text)?;
-        let total = TIMES.iter().filter_map(|field| stat.number(*field)).sum();
-        Some(Seen { total, threads: stat.number(THREADS)?, start: stat.number(START)? })
+        of_stat(root.path(format!("/proc/{pid}/stat")), |stat| {
+            let total = TIMES.iter().filter_map(|field| stat.number(*field)).sum();
+            Some(Seen { total, threads: stat.number(THREADS)?, start: stat.number(START)? })
+        })
     }
 }
 

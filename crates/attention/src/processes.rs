@@ -1,7 +1,11 @@
 //! The processes there are. A look reads the names in /proc, and /proc/PID/stat of those that are new, twice: at first they may still be
 //! what they were forked from. All others are only known to be there.
+//!
+//! Where no number was given to a task since the last look, nothing is new, and a short look leaves the names alone: then a process that is
+//! gone is missed until the next whole look. The kernel shows the number that it gave last in /proc/loadavg. A task whose number was asked
+//! for (`clone3` with `set_tid`) does not show there; a whole look finds it.
 
-use schedlab_linux::{Root, proc::task::TaskStat};
+use schedlab_linux::{Root, proc::task::of_stat};
 use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
@@ -34,6 +38,8 @@ pub(crate) struct Processes {
     root: Root,
     all: BTreeMap<i32, Process>,
     fresh: BTreeSet<i32>,
+    /// The number that was given last before the last whole look.
+    last: Option<u64>,
 }
 
 /// What a look has found.
@@ -47,7 +53,7 @@ pub(crate) struct Found {
 
 impl Processes {
     pub(crate) fn new(root: &Root) -> Processes {
-        Processes { root: root.clone(), all: BTreeMap::new(), fresh: BTreeSet::new() }
+        Processes { root: root.clone(), all: BTreeMap::new(), fresh: BTreeSet::new(), last: None }
     }
 
     pub(crate) fn get(&self, pid: i32) -> Option<&Process> {
@@ -65,9 +71,23 @@ impl Processes {
         std::iter::successors(Some(pid), up).take(self.all.len() + 1)
     }
 
-    /// Looks at what is new.
+    /// Looks at what is new, if something can be.
+    pub(crate) fn look_shortly(&mut self) -> Found {
+        if self.last.is_some() && self.last == self.given_last() {
+            let mut found = Found::default();
+            for pid in self.fresh.clone() {
+                self.read(pid, &mut found);
+            }
+            return found;
+        }
+        self.look()
+    }
+
+    /// Looks at what is new and at what is gone.
     pub(crate) fn look(&mut self) -> Found {
         let mut found = Found::default();
+        // Read first: a number that is given meanwhile asks for another look.
+        self.last = self.given_last();
         let there: BTreeSet<i32> = self.there();
         let gone: Vec<i32> = self.all.keys().filter(|pid| !there.contains(pid)).copied().collect();
         for pid in gone {
@@ -84,6 +104,11 @@ impl Processes {
     /// A process is another than was thought: it is looked at anew.
     pub(crate) fn doubt(&mut self, pid: i32) {
         self.fresh.insert(pid);
+    }
+
+    /// The number that the kernel gave to a task last: the last word of /proc/loadavg.
+    fn given_last(&self) -> Option<u64> {
+        self.root.read("/proc/loadavg").ok()?.split_whitespace().last()?.parse().ok()
     }
 
     fn there(&self) -> BTreeSet<i32> {
@@ -124,19 +149,19 @@ impl Processes {
 
     fn process(&self, pid: i32) -> Option<Process> {
         let folder = self.root.path(format!("/proc/{pid}"));
-        let text = fs::read(folder.join("stat")).ok()?;
-        let stat = TaskStat::of(&text)?;
-        if matches!(stat.state()?, b'Z' | b'X') {
-            return None;
-        }
-        let number = |field| stat.number(field).and_then(|number| i32::try_from(number).ok());
-        Some(Process {
-            start: stat.number(START)?,
-            parent: number(PARENT)?,
-            session: number(SESSION)?,
-            user: fs::metadata(folder).ok()?.uid(),
-            name: String::from_utf8_lossy(stat.name).into_owned(),
-            is_kernel: stat.number(FLAGS)? & KERNEL != 0,
+        of_stat(folder.join("stat"), |stat| {
+            if matches!(stat.state()?, b'Z' | b'X') {
+                return None;
+            }
+            let number = |field| stat.number(field).and_then(|number| i32::try_from(number).ok());
+            Some(Process {
+                start: stat.number(START)?,
+                parent: number(PARENT)?,
+                session: number(SESSION)?,
+                user: fs::metadata(folder).ok()?.uid(),
+                name: String::from_utf8_lossy(stat.name).into_owned(),
+                is_kernel: stat.number(FLAGS)? & KERNEL != 0,
+            })
         })
     }
 }
@@ -184,5 +209,25 @@ pub(crate) mod tests {
         assert_eq!(all.look(), Found::default(), "it is not read again by itself");
         all.doubt(10);
         assert_eq!(all.look(), Found { new: vec![10], gone: vec![10] });
+    }
+
+    #[test]
+    fn a_short_look_sees_what_is_new_only_where_a_number_was_given() {
+        let folder = tempfile::tempdir().unwrap();
+        let gave =
+            |pid: i32| fs::write(folder.path().join("proc/loadavg"), format!("0.1 0.1 0.1 1/90 {pid}\n")).unwrap();
+        let mut all = Processes::new(&Root::at(folder.path()));
+        process(folder.path(), 10, "sh", 1, 100);
+        assert_eq!(all.look_shortly().new, [10], "nothing is known of the kernel's numbers");
+        gave(10);
+        assert_eq!(all.look_shortly(), Found::default());
+        process(folder.path(), 11, "cc", 10, 110);
+        assert_eq!(all.look_shortly(), Found::default());
+        gave(11);
+        assert_eq!(all.look_shortly().new, [11]);
+        process(folder.path(), 11, "make", 10, 110);
+        assert_eq!(all.look_shortly().new, [11], "what is new is read twice");
+        process(folder.path(), 12, "as", 10, 120);
+        assert_eq!(all.look().new, [12], "a whole look finds a task whose number was asked for");
     }
 }

@@ -15,6 +15,8 @@ pub struct Status {
     pub up_s: f64,
     /// The share of one processor that it has used itself.
     pub own_share: f64,
+    /// How long a period is now, s.
+    pub period_s: f64,
     /// Who says where the focus is.
     pub sources: Vec<String>,
     /// Why others do not.

@@ -22,7 +22,13 @@ def verb(
     lasting: Annotated[
         str | None, typer.Option("--for", help="How long, such as 10m; until Ctrl-C if left out.")
     ] = None,
-    every: Annotated[str, typer.Option("--every", help="Length of a period, 100ms to 1min.")] = "2s",
+    every: Annotated[
+        str | None,
+        typer.Option(
+            "--every",
+            help="Length of a period, 100ms to 1min; 2s if left out, longer where 0.1 % of a processor would not do.",
+        ),
+    ] = None,
     pid_file: Annotated[
         Path | None, typer.Option("--pid-file", help="A file with the number of the process in focus; it is watched.")
     ] = None,

@@ -14,7 +14,7 @@ def run(
     words: list[str] | None = None,
     layout: Path | None = None,
     lasting: str | None = None,
-    every: str = "2s",
+    every: str | None = None,
     pid_file: Path | None = None,
     socket: Path | None = None,
     dry_run: bool = False,
@@ -37,7 +37,8 @@ def run(
     if dry_run:
         return _preview(given, json)
     length = [] if lasting is None else [f"--for={lasting}"]
-    return _keep([*given, *place, f"--every={every}", *length], json)
+    period = [] if every is None else [f"--every={every}"]
+    return _keep([*given, *place, *period, *length], json)
 
 
 def _keep(arguments: list[str], json: bool) -> int:
@@ -93,7 +94,10 @@ def _status(place: list[str], json: bool) -> int:
     if json:
         _print("status", state)
         return 0
-    print(f"{state['layout'] or 'no title'}; {state['up_s']:.0f} s, own use {state['own_share']:.3%} of a processor")
+    print(
+        f"{state['layout'] or 'no title'}; {state['up_s']:.0f} s, looks every {state['period_s']:.1f} s; "
+        f"own use {state['own_share']:.3%} of a processor"
+    )
     print(f"the focus comes from: {', '.join(state['sources'])}")
     _programs(state["programs"], state["focus"])
     for note in (*state["cannot"], *state["without"], *(f"refused: {why}" for why in state["refused"])):

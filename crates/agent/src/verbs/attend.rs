@@ -58,9 +58,9 @@ struct Run {
     /// How long; until a signal comes, if left out.
     #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration)]
     length: Option<u64>,
-    /// Length of a period.
-    #[arg(long, default_value = "2s", value_parser = period)]
-    every: u64,
+    /// Length of a period, 100ms to 1min; if left out, 2s, and longer where the daemon would use more than a thousandth of a processor.
+    #[arg(long, value_name = "DURATION", value_parser = period)]
+    every: Option<u64>,
     /// Folder of the journal.
     #[arg(long, default_value_os_t = journal_folder())]
     journal: PathBuf,
