@@ -6,14 +6,14 @@ BIN := $(VENV)/bin
 # One file without libraries: inside a guest kernel it is the only program.
 AGENT := python/schedlab/targets/bin/schedlab-agent
 # Tests that need the kernel and the time of this machine, which others use too.
-LIVE := $(patsubst %,tests/test_%.py,attend diagnose fleet guest guest_noisy guest_turns host live_alike live_arrivals live_faults live_rtapp memory_live network profiles record_kernel time time_waits tour volume watch)
-# What schedlab lab puts into a page: the simulator as WebAssembly, and the scripts of page and worker.
+LIVE := $(patsubst %,tests/test_%.py,attend diagnose fleet guest guest_noisy guest_turns host live_alike live_arrivals live_faults live_rtapp live_serve memory_live network profiles record_kernel time time_waits tour volume watch)
+# What schedlab lab and the gallery put into a page: the simulator as WebAssembly, and the scripts of pages and worker.
 ENGINE := python/schedlab/lab/engine.wasm
-SCRIPTS := python/schedlab/lab/page.js python/schedlab/lab/worker.js
+SCRIPTS := $(patsubst %,python/schedlab/lab/%.js,page live gallery worker)
 RUST := Cargo.toml Cargo.lock $(shell find crates machines -type f)
 SOURCES := $(RUST) pyproject.toml $(shell find python -type f ! -name '*.pyc' ! -name '*.so' $(addprefix ! -path ,$(AGENT) $(ENGINE) $(SCRIPTS)))
 
-.PHONY: setup web retry demo check check-arm doc wheel man test explore bench bench-switches bench-idle bench-open bench-storage bench-host bench-record bench-memory bench-traces bench-whatif bench-guests bench-start bench-report bench-tune bench-scale bench-attention bench-web fuzz mutants docs new-scheduler lock
+.PHONY: setup gallery web retry demo check check-arm doc wheel man test explore bench bench-switches bench-idle bench-open bench-storage bench-host bench-record bench-memory bench-traces bench-whatif bench-guests bench-start bench-report bench-tune bench-scale bench-attention bench-web fuzz mutants docs new-scheduler lock
 .DELETE_ON_ERROR:
 
 ## setup: a virtual environment with the pinned tools and schedlab itself; nothing when up to date
@@ -51,7 +51,7 @@ $(VENV)/engine: $(RUST) $(wildcard scripts/web-engine) $(if $(wildcard $(ENGINE)
 	@scripts/web-engine $(ENGINE) || test $$? = 3
 	@touch $@
 
-$(VENV)/scripts: $(wildcard scripts/web-scripts web/*.json web/src/*.ts) $(if $(wildcard $(SCRIPTS)),,$(RETRY)) | $(VENV)/tools
+$(VENV)/scripts: $(wildcard scripts/web-scripts web/*.json web/src/*.ts web/src/*/*.ts) $(if $(wildcard $(SCRIPTS)),,$(RETRY)) | $(VENV)/tools
 	@scripts/web-scripts $(dir $(ENGINE)) $(abspath $(BIN)/python) || test $$? = 3
 	@touch $@
 
@@ -59,6 +59,10 @@ retry:
 
 ## web: what the pages of schedlab lab are made of; then make setup installs it
 web: $(VENV)/engine $(VENV)/scripts
+
+## gallery: gallery/, a page for each policy with its schedule running live: a static site; opens from its files, too
+gallery: setup
+	@$(BIN)/python -m schedlab.gallery $@
 
 # All but the agent, which only real kernels need, and the page: the first table comes sooner.
 $(VENV)/simulator: $(VENV)/tools $(SOURCES)
@@ -198,6 +202,7 @@ bench-whatif: setup
 ## bench-attention: a program in focus next to batch work, with attention levels, without, and with GameMode; as root, on a quiet machine
 bench-attention: setup
 	$(BIN)/python bench/attention.py --agent $(AGENT)
+	$(BIN)/python bench/attention_cost.py --agent $(AGENT)
 
 ## bench-guests: from a boot to a table, and a table of four kernels and six quanta, in seconds and as ratios
 bench-guests: setup

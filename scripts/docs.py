@@ -25,6 +25,7 @@ from contextlib import chdir, redirect_stdout
 from pathlib import Path
 
 from schedlab import Experiment, _core, matrix, units
+from schedlab.gallery.policies import TITLES
 from schedlab.report.matrix import colour, text
 from schedlab.report.reproduced import figure_file
 from schedlab.published.reproduction import reproduce
@@ -45,23 +46,19 @@ def main() -> None:
 def pages() -> dict[str, str]:
     """The page of every policy, and the list of them."""
     made, sections = {}, []
-    for family, title in POLICIES.items():
+    for family, title in TITLES.items():
         rows = []
         for name in [info["name"] for info in json.loads(_core.catalogue())[family]]:
             entry = json.loads(_core.page(name, family))
             made[f"docs/policies/{family}/{name}.md"] = page(entry, family)
             rows.append(f"| [{name}]({family}/{name}.md) | {entry['info']['summary']} | {entry['info']['year']} |")
         sections.append(f"## {title}\n\n" + "\n".join(["| name | | year |", "|---|---|---|", *rows]))
-    made["docs/policies/README.md"] = "\n\n".join([f"{NOTE}\n# Policies", *sections]) + "\n"
+    made["docs/policies/README.md"] = "\n\n".join([f"{NOTE}\n# Policies", GALLERY, *sections]) + "\n"
     return made
 
 
-POLICIES = {
-    "schedulers": "Schedulers: who gets a processor",
-    "elevators": "Elevators: which request a drive serves next",
-    "caches": "Caches: which block gives way",
-    "reclaims": "Reclaim: which page gives way when memory is short",
-}
+GALLERY = """`make gallery` writes these pages as a site in which every schedule runs and follows its knobs
+([lab.md](../lab.md#the-gallery))."""
 # Folders of the families whose name differs from the family's.
 FOLDERS = {"reclaims": "reclaim"}
 

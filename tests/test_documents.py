@@ -52,6 +52,7 @@ PRINTED = {
     ],
     "report": [("report", ["report", "results/small"], "")],
     "lab": [("lab", ["lab", "small.toml"], "page")],
+    "serve": [("serve", [], "tests/test_serve.py")],
     "parity": [
         ("parity", ["parity", "--only", "two_hogs", "--repeats", "1", "--dirty", "--quiet-below", "100"], "agent"),
         (

@@ -179,7 +179,7 @@ def test_a_plan_is_no_table(schedlab, queue):
 #: Verbs that print no table: a file, a page, a line, a script; `watch --csv` names a file for its rows.
 NO_TABLE = {"new", "lint", "schema", "completion", "man", "watch", "record", "attend", "guest fetch", "guest boot",
             "guest build", "host apply", "host confirm", "host restore", "host unit", "host save", "host files",
-            "host install", "host uninstall", "host watch", "memory record", "lab"}  # fmt: skip
+            "host install", "host uninstall", "host watch", "memory record", "lab", "serve"}  # fmt: skip
 
 
 def test_every_verb_that_prints_a_table_has_all_forms():

@@ -266,3 +266,34 @@ def test_damaged_results_are_named(tmp_path, small, how):
         file.write_text("" if how == "empty" else "PAR1" * 100)
     done = limited(tmp_path, "report", folder)
     assert (done.returncode, file.name.encode() in done.stderr) == (2, True), done.stderr
+
+
+@pytest.mark.parametrize(
+    ("how", "said"),
+    [
+        ("nan", "is NaN in a run of seed"),
+        ("infinite", "is inf in a run of seed"),
+        ("huge", "is 1e308 in a run of seed"),
+        ("unit", "a metric has one unit"),
+        ("twice", "has two values in the run of seed"),
+    ],
+)
+def test_values_that_no_run_gives_are_named(tmp_path, small, how, said):
+    import polars as pl
+
+    from schedlab.experiment import Experiment
+
+    folder = Experiment.from_toml(small).run(tmp_path / "results").folder
+    (file,) = folder.glob("runs-*.parquet")
+    rows = pl.read_parquet(file)
+    other = {"nan": float("nan"), "infinite": float("inf"), "huge": 1e308, "unit": pl.lit("B")}
+    column = "unit" if how == "unit" else "value"
+    if how == "twice":
+        rows = pl.concat([rows, rows])
+    else:
+        rows = rows.with_columns(pl.when(pl.col("seed") == 1).then(other[how]).otherwise(column).alias(column))
+    rows.write_parquet(file)
+    done = limited(tmp_path, "report", folder)
+    assert done.returncode == 2, done.stderr
+    assert said.encode() in done.stderr
+    assert file.name.encode() in done.stderr

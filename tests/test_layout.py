@@ -40,11 +40,13 @@ MAY: dict[str, set[str]] = {
     "observe": BASE | {"stats", "targets"},
     "memory": BASE | {"stats", "tables", "targets"},
     "direct": BASE | {"stats", "tables", "targets", "observe", "experiment", "report"},
-    "report": KNOWN | {"caches", "matrix", "published", "tables", "pictures", "traces", "tune"},
+    "report": KNOWN | {"caches", "matrix", "published", "tables", "pictures", "traces", "tune", "lab"},
     "lab": KNOWN | {"pictures", "published"},
+    "gallery": BASE | {"specification", "pictures", "lab"},
+    "serve": KNOWN | {"lab", "report", "run", "targets"},
     "cli": KNOWN
     | {"tables", "targets", "run", "experiment", "caches", "matrix", "parity", "published", "observe", "report"}
-    | {"direct", "tune", "executors", "traces", "whatif", "memory", "lab"},
+    | {"direct", "tune", "executors", "traces", "whatif", "memory", "lab", "serve"},
     "__main__": {"system", "cli", "direct"},
     "": {"experiment", "results", "errors", "_core"},
 }

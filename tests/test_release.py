@@ -49,7 +49,7 @@ def test_the_archive_of_the_sources_has_all_that_a_wheel_is_made_of(tmp_path):
     needed = [ROOT / name for name in ("LICENSE", "README.md", "Cargo.lock", "pyproject.toml")]
     for folder in ("machines", "python/launcher", "python/schedlab", *map(str, ROOT.glob("crates/*/src"))):
         needed += [file for file in (ROOT / folder).rglob("*") if file.is_file()]
-    made = re.compile(r"\.so$|\.pyc$|/targets/bin/|/lab/(engine\.wasm|page\.js|worker\.js)$")
+    made = re.compile(r"\.so$|\.pyc$|/targets/bin/|/lab/(engine\.wasm|(page|live|gallery|worker)\.js)$")
     names = [name for file in needed if not made.search(name := str(file.relative_to(ROOT)))]
     assert [name for name in names if not (sources / name).is_file()] == []
     # pip builds it with the versions of Cargo.lock, or not at all where that has crates that no member needs.

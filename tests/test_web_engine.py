@@ -5,6 +5,7 @@
 
 import io
 import json
+import random
 import shutil
 import struct
 import subprocess
@@ -13,7 +14,7 @@ import polars as pl
 import pytest
 from conftest import ROOT
 
-from schedlab import _core, matrix
+from schedlab import _core, caches, matrix
 
 ENGINE = ROOT / "python" / "schedlab" / "lab" / "engine.wasm"
 ASK = ROOT / "scripts" / "ask_engine.mjs"
@@ -140,6 +141,26 @@ def test_a_mistake_is_said_in_the_words_of_the_command(page):
     fault = page.ask("resolve", text=text)["fault"]
     assert fault["message"] == str(refused.value)
     assert fault["message"].startswith(f"experiment.toml:{fault['line']}: ")
+
+
+def test_faults_of_a_typed_reference_string_are_those_of_schedlab_cache(page, tmp_path):
+    drawn = random.Random(5)
+    names = [f"p{min(drawn.randrange(40), drawn.randrange(40))}" for _ in range(600)]
+    (tmp_path / "names.txt").write_text("".join(f"{name}\n" for name in names))
+    trace = caches.read(tmp_path / "names.txt")
+    runs = caches.curves(trace, "all", ",".join(map(str, range(1, trace.objects + 1)))).runs
+    answer = page.ask("references", text=" ".join(names), policies="all", frames=0)
+    assert answer["frames"] == list(range(1, trace.objects + 1))
+    expected = runs.group_by("policy", maintain_order=True).agg("misses").rows()
+    assert [(one["policy"], one["faults"]) for one in answer["policies"]] == expected
+
+
+def test_a_typed_set_of_bursts_runs_as_with_the_command(page):
+    lists = ["P1 0 24\nP2 0 3 nice=5\nP3 1.5 3\nP4 2 6 -5", "B 0 6\nC 3 2\nA 3 2"]
+    texts = [page.ask("bursts", text=one)["text"] for one in lists]
+    overrides = [f"scheduler.name={name}" for name in SCHEDULERS]
+    read = [_core.read_experiment(text, "list", "toml", [one], {}) for text in texts for one in overrides]
+    assert equal(page, [json.loads(_core.expand(one, 0, 1))[0]["scenario"] for one in read]) > 50 * len(SCHEDULERS)
 
 
 def test_the_memory_of_the_engine_does_not_grow_from_run_to_run(page):

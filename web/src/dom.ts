@@ -34,17 +34,35 @@ export interface Column {
   key?: boolean;
 }
 
-/** Fills a table; each cell brings its heading along, for narrow windows, where a row is a block. */
+/** The columns and number of rows of each table that was filled. */
+const shapes = new WeakMap<HTMLTableElement, string>();
+
+/** Fills a table; each cell brings its heading along, for narrow windows, where a row is a block. In a table that has these columns and so many
+ * rows already, only cells with another text are changed: a drag changes few, and each new element costs a layout. */
 export function fill(table: HTMLTableElement, columns: Column[], rows: string[][]): void {
-  const kind = (column: Column): string => (column.numeric ? "n" : column.key ? "k" : "");
-  const head = make("tr", {}, ...columns.map((column) => make("th", { scope: "col", class: kind(column) }, breakable(column.heading))));
+  const shape = JSON.stringify([columns, rows.length]);
+  if (shapes.get(table) === shape) {
+    for (const [place, row] of [...table.tBodies[0]!.rows].entries()) refill(row, columns, rows[place]!);
+    return;
+  }
+  const head = make("tr", {}, ...columns.map((column) => make("th", { scope: "col", class: kindOf(column) }, breakable(column.heading))));
   const body = rows.map((row) =>
     make("tr", {}, ...row.map((text, place) => {
       const column = columns[place]!;
-      return make("td", { class: kind(column), "data-h": column.heading }, column.key ? breakable(text) : text);
+      return make("td", { class: kindOf(column), "data-h": column.heading }, column.key ? breakable(text) : text);
     })),
   );
   table.replaceChildren(make("thead", {}, head), make("tbody", {}, ...body));
+  shapes.set(table, shape);
+}
+
+const kindOf = (column: Column): string => (column.numeric ? "n" : column.key ? "k" : "");
+
+function refill(row: HTMLTableRowElement, columns: Column[], texts: string[]): void {
+  for (const [place, cell] of [...row.cells].entries()) {
+    const text = texts[place]!;
+    if (cell.textContent !== text) cell.replaceChildren(columns[place]!.key ? breakable(text) : text);
+  }
 }
 
 /** A canvas as wide as its place and `high` pixels high, cleared; gives its pen and width in CSS pixels. */

@@ -1,9 +1,11 @@
 // The worker: holds the WebAssembly module with the simulator, puts questions to it and gives back what it answers.
 //
 // A question and its answer go through one buffer of the module's (crates/web): `reserve` gives a place, `ask` answers,
-// `answer` says where. The answer is a length, a JSON text, zeros up to a multiple of 8, and arrays.
+// `answer` says where. Runs that are drawn go to the page as the bytes that they are, which costs less than to copy thousands of rows.
 
-import type { Fault, Outline, Picture, Row, Run, Scenario, Spans } from "./types";
+import { isFault, jsonOf, type Packed } from "./answers";
+import { stream } from "./packed";
+import type { Fault, Outline, Row, Run, Scenario } from "./types";
 
 /** What the page asks. A question without a module compiles it. */
 export type Question =
@@ -12,7 +14,11 @@ export type Question =
   | { do: "catalog" }
   | { do: "outline"; text: string; label: string }
   | { do: "pictures"; text: string; label: string; sets: Record<string, string>[]; seed: number; spans: number }
-  | { do: "run"; scenario: Scenario; seed: number };
+  | { do: "run"; scenario: Scenario; seed: number }
+  | { do: "draw"; scenario: Scenario; seed: number; from: number; to: number }
+  | { do: "references"; text: string; policies: string; frames: number }
+  | { do: "cylinders"; text: string; head: number; cylinders: number; elevators: Record<string, string>[] }
+  | { do: "bursts"; text: string };
 
 export type Answer = { id: number; answer: unknown } | { id: number; fault: Fault } | { id: number; broken: string };
 
@@ -44,11 +50,9 @@ class Faulty extends Error {
 
 let engine: Exports | null = null;
 
-/** The module out of the page's text: base64 of gzip. */
+/** The module out of the page's text. */
 async function compiled(packed: string): Promise<WebAssembly.Module> {
-  const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return WebAssembly.compile(await new Response(stream).arrayBuffer());
+  return WebAssembly.compile(await new Response(stream(packed)).arrayBuffer());
 }
 
 async function start(module: WebAssembly.Module): Promise<WebAssembly.Module> {
@@ -56,19 +60,22 @@ async function start(module: WebAssembly.Module): Promise<WebAssembly.Module> {
   return module;
 }
 
-/** Puts a question to the engine: the JSON it answers, and the bytes of which the arrays after it begin at `after`. */
-function asked<T>(question: object): { json: T; bytes: ArrayBuffer; after: number } {
+/** Puts a question to the engine, and gives the bytes of its answer. */
+function answerTo(question: object): ArrayBuffer {
   if (!engine) throw new Error("the engine was not started");
   const text = new TextEncoder().encode(JSON.stringify(question));
   const address = engine.reserve(text.length);
   if (!address) throw new Faulty({ message: `the experiment is too long: the question has ${text.length} bytes` });
   new Uint8Array(engine.memory.buffer, address, text.length).set(text);
   const length = answeredIn(engine, text.length), from = engine.answer();
-  const bytes = engine.memory.buffer.slice(from, from + length);
-  const ends = 4 + new DataView(bytes).getUint32(0, true);
-  const json = JSON.parse(new TextDecoder().decode(new Uint8Array(bytes, 4, ends - 4))) as T & { fault?: Fault };
+  return engine.memory.buffer.slice(from, from + length);
+}
+
+/** The JSON that the engine answers. */
+function asked<T>(question: object): T {
+  const json = jsonOf<T & { fault?: Fault }>(answerTo(question)).json;
   if (json.fault) throw new Faulty(json.fault);
-  return { json, bytes, after: aligned(ends) };
+  return json;
 }
 
 /** The length of the answer. A fault in the engine is a trap; what it says of it is there all the same. */
@@ -82,37 +89,19 @@ function answeredIn(engine: Exports, bytes: number): number {
   }
 }
 
-const aligned = (offset: number): number => Math.ceil(offset / 8) * 8;
-
-/** The arrays of a run, each in a buffer of its own that can be handed over. */
-function spansOf(bytes: ArrayBuffer, after: number, n: number): Spans {
-  const end = aligned(after + 8 * n), task = aligned(end + 8 * n), processor = aligned(task + 4 * n);
-  return {
-    begin: new Float64Array(bytes.slice(after, after + 8 * n)),
-    end: new Float64Array(bytes.slice(end, end + 8 * n)),
-    task: new Uint32Array(bytes.slice(task, task + 4 * n)),
-    processor: new Uint16Array(bytes.slice(processor, processor + 2 * n)),
-  };
-}
-
 function outline(text: string, label: string): Outline {
-  const { cells, seeds, metrics, question, listed } = asked<Resolved>({ do: "resolve", text, label, set: {} }).json;
+  const { cells, seeds, metrics, question, listed } = asked<Resolved>({ do: "resolve", text, label, set: {} });
   return { cells: cells.map((cell) => cell.factors), seeds, metrics: metrics ?? [], question: question ?? "", listed };
 }
 
-function run(scenario: Scenario, seed: number, most: number): Run {
-  const { json, bytes, after } = asked<Omit<Run, "spans"> & { spans: number }>({ do: "run", scenario, seed, spans: most });
-  return { ...json, spans: spansOf(bytes, after, json.spans) };
-}
-
 /** The first run of each set of fields. All are one question, so that a newer one replaces all or none. */
-function pictures({ text, label, sets, seed, spans }: Extract<Question, { do: "pictures" }>): Picture[] {
-  return sets.map((set) => picture(text, label, set, seed, spans));
-}
-
-function picture(text: string, label: string, set: Record<string, string>, seed: number, spans: number): Picture {
-  const { scenario } = asked<Resolved>({ do: "resolve", text, label, set }).json.cells[0]!;
-  return { scenario, run: run(scenario, seed, spans) };
+function pictures({ text, label, sets, seed, spans }: Extract<Question, { do: "pictures" }>): Packed[] {
+  return sets.map((set) => {
+    const { scenario } = asked<Resolved>({ do: "resolve", text, label, set }).cells[0]!;
+    const run = answerTo({ do: "run", scenario, seed, spans });
+    if (isFault(run)) throw new Faulty(jsonOf<{ fault: Fault }>(run).json.fault);
+    return { scenario, run };
+  });
 }
 
 async function answered(question: Question): Promise<unknown> {
@@ -122,21 +111,22 @@ async function answered(question: Question): Promise<unknown> {
     case "start":
       return start(question.module);
     case "catalog":
-      return asked(question).json;
+    case "draw":
+    case "references":
+    case "cylinders":
+    case "bursts":
+      return asked(question);
     case "outline":
       return outline(question.text, question.label);
     case "pictures":
       return pictures(question);
     case "run":
-      return run(question.scenario, question.seed, 0).rows satisfies Row[];
+      return asked<Run>({ do: "run", scenario: question.scenario, seed: question.seed, spans: 0 }).rows satisfies Row[];
   }
 }
 
-/** The arrays of pictures are handed over, not copied. */
-function handed(question: Question, answer: unknown): Transferable[] {
-  if (question.do !== "pictures") return [];
-  return (answer as Picture[]).flatMap(({ run: { spans } }) => [spans.begin.buffer, spans.end.buffer, spans.task.buffer, spans.processor.buffer]);
-}
+/** The bytes of pictures are handed over, not copied. */
+const handed = (question: Question, answer: unknown): Transferable[] => (question.do === "pictures" ? (answer as Packed[]).map(({ run }) => run) : []);
 
 scope.onmessage = async ({ data: { id, question } }) => {
   try {

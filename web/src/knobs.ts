@@ -11,7 +11,8 @@ export type Turned = (path: string, value: string) => void;
 /** Steps of a slider. */
 const STEPS = 120;
 
-interface Knob {
+/** A field that a hand may turn. */
+export interface Knob {
   path: string;
   label: string;
   meaning: string;
@@ -45,16 +46,58 @@ function memorySize(machine: Table): Json {
   return memory && typeof memory === "object" && !Array.isArray(memory) ? memory["size"] ?? null : null;
 }
 
+interface Part {
+  title: string;
+  knobs: Knob[];
+  open: boolean;
+}
+
+/** The knobs of a scenario, those that are wanted, and `more` of storage and memory. */
+export function partsOf(catalog: Catalog, scenario: Scenario, wanted: (path: string) => boolean = () => true, more: Knob[] = []): Part[] {
+  const machine: Knob[] = [
+    { path: "machine.processors", label: "processors", meaning: "how many processors the machine has", domain: PROCESSORS, logarithmic: false },
+  ];
+  if (scenario["duration"]) machine.push({ path: "duration", label: "duration", meaning: "a run ends at this time at the latest", domain: DURATION, logarithmic: true });
+  if (memorySize(scenario.machine) !== null) machine.push({ path: "machine.memory.size", label: "memory", meaning: "memory that programs and the cache share", domain: MEMORY, logarithmic: true });
+  const scheduler = knobsOf("scheduler", entryOf(catalog.schedulers, scenario.scheduler));
+  const storage = [...more, ...policiesOf(scenario).flatMap(([field, family]) => knobsOf(field, entryOf(catalog[family], scenario[field]), `${field}: `))];
+  const jobs = Object.entries(scenario.workload);
+  const tasks = jobs.flatMap(([name, job]): Knob[] => [
+    { path: `workload.${name}.nice`, label: `${name}: nice`, meaning: "-20 is favoured most, 19 least", domain: NICE, logarithmic: false },
+    ...(typeof job["count"] === "number" ? [{ path: `workload.${name}.count`, label: `${name}: tasks`, meaning: "how many tasks run it", domain: COUNT, logarithmic: true }] : []),
+  ]);
+  const loads = jobs.flatMap(([name, job]) => knobsOf(`workload.${name}`, entryOf(catalog.workloads, job, "load"), `${name}: `));
+  return [
+    { title: "Machine", knobs: machine, open: true },
+    { title: `Parameters of ${String(scenario.scheduler["name"])}`, knobs: scheduler, open: true },
+    { title: "Storage and memory", knobs: storage, open: true },
+    { title: "Jobs", knobs: tasks, open: jobs.length <= 6 },
+    { title: "Parameters of loads", knobs: loads, open: false },
+  ].map((part) => ({ ...part, knobs: part.knobs.filter(({ path }) => wanted(path)) })).filter((part) => part.knobs.length);
+}
+
+function knobsOf(path: string, entry: Entry | undefined, before = ""): Knob[] {
+  const parameters = entry?.parameters ?? [];
+  return parameters.map(({ name, meaning, domain, logarithmic }) => ({ path: `${path}.${name}`, label: before + name, meaning, domain, logarithmic }));
+}
+
 export class Knobs {
   private shown = new Map<string, Shown>();
   private made = "";
 
-  /** `turned` is called with each value that a hand sets, `chosen` with a table that is set as a whole. */
-  constructor(private readonly root: HTMLElement, private readonly catalog: Catalog, private readonly turned: Turned, private readonly chosen: Turned) {}
+  /** `turned` is called with each value that a hand sets, `chosen` with a table that is set as a whole. A page may want fewer fields, and have more of its own. */
+  constructor(
+    private readonly root: HTMLElement,
+    private readonly catalog: Catalog,
+    private readonly turned: Turned,
+    private readonly chosen: Turned,
+    private readonly wanted: (path: string) => boolean = () => true,
+    private readonly more: Knob[] = [],
+  ) {}
 
   /** Shows the values of a scenario; knobs are made anew only if others are needed. */
   show(scenario: Scenario): void {
-    const parts = this.parts(scenario), shape = JSON.stringify(parts.map((part) => [part.title, part.knobs.map((knob) => knob.path)]));
+    const parts = partsOf(this.catalog, scenario, this.wanted, this.more), shape = JSON.stringify(parts.map((part) => [part.title, part.knobs.map((knob) => knob.path)]));
     const names = [String(scenario.scheduler["name"]), ...POLICIES.map(([field]) => nameOf(scenario[field])), JSON.stringify(scenario.machine["name"])];
     if (this.made !== shape + names.join()) this.build(parts, scenario);
     this.made = shape + names.join();
@@ -64,35 +107,7 @@ export class Knobs {
     }
   }
 
-  private parts(scenario: Scenario): { title: string; knobs: Knob[]; open: boolean }[] {
-    const machine: Knob[] = [
-      { path: "machine.processors", label: "processors", meaning: "how many processors the machine has", domain: PROCESSORS, logarithmic: false },
-    ];
-    if (scenario["duration"]) machine.push({ path: "duration", label: "duration", meaning: "a run ends at this time at the latest", domain: DURATION, logarithmic: true });
-    if (memorySize(scenario.machine) !== null) machine.push({ path: "machine.memory.size", label: "memory", meaning: "memory that programs and the cache share", domain: MEMORY, logarithmic: true });
-    const scheduler = this.of("scheduler", entryOf(this.catalog.schedulers, scenario.scheduler));
-    const storage = policiesOf(scenario).flatMap(([field, family]) => this.of(field, entryOf(this.catalog[family], scenario[field]), `${field}: `));
-    const jobs = Object.entries(scenario.workload);
-    const tasks = jobs.flatMap(([name, job]): Knob[] => [
-      { path: `workload.${name}.nice`, label: `${name}: nice`, meaning: "-20 is favoured most, 19 least", domain: NICE, logarithmic: false },
-      ...(typeof job["count"] === "number" ? [{ path: `workload.${name}.count`, label: `${name}: tasks`, meaning: "how many tasks run it", domain: COUNT, logarithmic: true }] : []),
-    ]);
-    const loads = jobs.flatMap(([name, job]) => this.of(`workload.${name}`, entryOf(this.catalog.workloads, job, "load"), `${name}: `));
-    return [
-      { title: "Machine", knobs: machine, open: true },
-      { title: `Parameters of ${String(scenario.scheduler["name"])}`, knobs: scheduler, open: true },
-      { title: "Storage and memory", knobs: storage, open: true },
-      { title: "Jobs", knobs: tasks, open: jobs.length <= 6 },
-      { title: "Parameters of loads", knobs: loads, open: false },
-    ].filter((part) => part.knobs.length);
-  }
-
-  private of(path: string, entry: Entry | undefined, before = ""): Knob[] {
-    const parameters = entry?.parameters ?? [];
-    return parameters.map(({ name, meaning, domain, logarithmic }) => ({ path: `${path}.${name}`, label: before + name, meaning, domain, logarithmic }));
-  }
-
-  private build(parts: { title: string; knobs: Knob[]; open: boolean }[], scenario: Scenario): void {
+  private build(parts: Part[], scenario: Scenario): void {
     const wasOpen = new Map([...this.root.querySelectorAll("details")].map((part) => [part.dataset["part"]!, part.open]));
     this.shown.clear();
     const choices = make("div", { class: "choices" }, ...this.choices(scenario));
@@ -109,12 +124,9 @@ export class Knobs {
   /** Machine, scheduler and the other policies: each replaces its table. */
   private choices(scenario: Scenario): HTMLElement[] {
     const machine = String(nameOf(scenario.machine)), machines = this.catalog.machines.filter(({ name }) => name !== "host");
-    const found = [
-      choice("machine", machines, machine, (name) => this.chosen("machine", name)),
-      choice("scheduler", this.catalog.schedulers, nameOf(scenario.scheduler), (name) => this.chosen("scheduler", `{ name = "${name}" }`)),
-    ];
-    const policies = policiesOf(scenario).map(([field, family]) => choice(field, this.catalog[family], nameOf(scenario[field]), (name) => this.chosen(field, `{ name = "${name}" }`)));
-    return [...found, ...policies];
+    const policies = ([["scheduler", "schedulers"], ...policiesOf(scenario)] as const).filter(([field]) => this.wanted(field));
+    const found = policies.map(([field, family]) => choice(field, this.catalog[family], nameOf(scenario[field]), (name) => this.chosen(field, `{ name = "${name}" }`)));
+    return this.wanted("machine") ? [choice("machine", machines, machine, (name) => this.chosen("machine", name)), ...found] : found;
   }
 
   private add(knob: Knob): HTMLElement {
@@ -132,7 +144,8 @@ function entryOf(entries: Entry[], table: Json | undefined, by = "name"): Entry 
   return entries.find((entry) => entry.name === name);
 }
 
-function valueAt(scenario: Scenario, path: string): Json {
+/** The value of a field of a scenario; null where it has none. */
+export function valueAt(scenario: Scenario, path: string): Json {
   let at: Json | undefined = scenario;
   for (const part of path.split(".")) at = at && typeof at === "object" && !Array.isArray(at) ? (at as Table)[part] : undefined;
   // A value of a machine may come with its source.
@@ -190,7 +203,7 @@ function slid(knob: Knob, turned: Turned): Shown {
   return { element: make("div", { class: "knob slider" }, label(knob), range, text), update };
 }
 
-interface Scale {
+export interface Scale {
   steps: number;
   kind: Kind | null;
   /** The value at a place of the slider, as a text. */
@@ -199,7 +212,7 @@ interface Scale {
   place(value: number): number;
 }
 
-function scaleOf({ domain, logarithmic }: Knob): Scale {
+export function scaleOf({ domain, logarithmic }: Knob): Scale {
   if (domain.kind === "text" || domain.kind === "choice" || domain.kind === "switch" || domain.low === undefined || domain.high === undefined) {
     return { steps: 0, kind: null, at: () => "", place: () => 0 };
   }

@@ -1,14 +1,18 @@
-// The page's side of the worker: puts questions to it one after the other; those of a newer turn replace those of older ones.
+// The page's side of the workers: puts questions to them; those of a newer turn replace those of older ones.
 //
-// A turn is what one setting asks. When a newer one comes, questions of older turns that still wait are dropped. The one at work may
-// finish, but if it is still at work after PATIENCE the worker is ended, and a new one starts from the compiled module. Each
-// end in a row doubles the patience: while a slider is dragged over an experiment that takes long, some pictures still come.
+// A turn is what one setting asks. When a newer one comes, questions of older turns that still wait are dropped. One at work may
+// finish, meanwhile a second worker, if there is one, takes what is newer, and an older answer never comes after a newer one. What is still
+// at work for an older turn after PATIENCE is ended with its worker, and a new one starts from the compiled module. Each end in a
+// row doubles the patience: while a slider is dragged over an experiment that takes long, some pictures still come.
 
+import { unpacked, type Packed } from "./answers";
 import type { Answer, Question } from "./engine";
 import type { Fault } from "./types";
 
-/** How long a question of an older turn may hold up a newer one, ms. */
+/** How long a question of an older turn may stay at work, ms. */
 const PATIENCE = 50;
+/** Most workers: a second one only where it has a processor of its own, next to the page and the first. Where two shared one, pictures came later. */
+const WORKERS = navigator.hardwareConcurrency > 2 ? 2 : 1;
 
 /** A question that was not answered, since a newer setting replaced it. */
 export class Dropped extends Error {}
@@ -28,20 +32,53 @@ interface Asked {
   failed(why: Error): void;
 }
 
+/** A worker, and what it is at work on. */
+class Slot {
+  worker: Worker;
+  asked: Asked | null = null;
+  timer = 0;
+
+  constructor(private readonly hired: (slot: Slot) => Worker) {
+    this.worker = hired(this);
+  }
+
+  begin(asked: Asked): void {
+    this.asked = asked;
+    this.worker.postMessage({ id: asked.id, question: asked.question });
+  }
+
+  rest(): void {
+    this.asked = null;
+    window.clearTimeout(this.timer);
+    this.timer = 0;
+  }
+
+  /** Ends the worker, which might never end by itself. */
+  end(): void {
+    this.worker.terminate();
+    this.rest();
+  }
+
+  /** Another worker in place of one that was ended. */
+  hire(): void {
+    this.worker = this.hired(this);
+  }
+}
+
 export class Session {
   /** How often a worker was ended, for those who look after the page. */
   ended = 0;
-  private worker: Worker;
+  private readonly slots: Slot[];
   private module: WebAssembly.Module | null = null;
   private waiting: Asked[] = [];
-  private atWork: Asked | null = null;
   private turns = 0;
+  /** The newest turn that has an answer. */
+  private answered = 0;
   private ids = 0;
   private inRow = 0;
-  private timer = 0;
 
   private constructor(private readonly address: string) {
-    this.worker = this.hired();
+    this.slots = [this.another()];
   }
 
   /** A session whose worker has compiled the module. */
@@ -59,14 +96,16 @@ export class Session {
 
   /** Whether nothing is asked. */
   get idle(): boolean {
-    return !this.atWork && !this.waiting.length;
+    return !this.waiting.length && this.slots.every(({ asked }) => !asked);
   }
 
   /** Begins a turn: what older ones still wait for is dropped. */
   turn(): number {
     this.turns += 1;
     for (const asked of this.waiting.splice(0)) asked.failed(new Dropped());
-    if (this.atWork && !this.timer && this.module) this.timer = window.setTimeout(() => this.lose(), PATIENCE * 2 ** this.inRow);
+    for (const slot of this.slots) {
+      if (slot.asked && !slot.timer && this.module) slot.timer = window.setTimeout(() => this.lose(slot), PATIENCE * 2 ** this.inRow);
+    }
     return this.turns;
   }
 
@@ -79,64 +118,72 @@ export class Session {
     });
   }
 
-  private hired(): Worker {
-    const worker = new Worker(this.address);
-    worker.onmessage = (event: MessageEvent<Answer>) => this.take(event.data);
-    worker.onerror = (event) => this.restart(new Error(event.message || "the worker could not be started"));
-    return worker;
+  private another(): Slot {
+    return new Slot((slot) => {
+      const worker = new Worker(this.address);
+      worker.onmessage = (event: MessageEvent<Answer>) => this.take(slot, event.data);
+      worker.onerror = (event) => this.restart(slot, new Error(event.message || "the worker could not be started"));
+      return worker;
+    });
   }
 
   private next(): void {
-    if (this.atWork) return;
-    const asked = this.waiting.shift();
-    if (!asked) return;
-    this.atWork = asked;
-    this.worker.postMessage({ id: asked.id, question: asked.question });
+    if (!this.waiting.length) return;
+    const free = this.slots.find(({ asked }) => !asked);
+    if (free) free.begin(this.waiting.shift()!);
+    else if (this.module && this.slots.length < WORKERS && this.slots.every(({ asked }) => asked!.turn < this.turns)) {
+      const slot = this.another();
+      this.slots.push(slot);
+      this.start(slot, this.module);
+    }
   }
 
-  private take(answer: Answer): void {
-    const asked = this.atWork;
+  private start(slot: Slot, module: WebAssembly.Module): void {
+    slot.begin({ id: ++this.ids, turn: this.turns, question: { do: "start", module }, done: () => {}, failed: () => {} });
+  }
+
+  private take(slot: Slot, answer: Answer): void {
+    const { asked } = slot;
     if (!asked || asked.id !== answer.id) return;
     // A trap of the module leaves its memory as it was at that moment: it is not asked again.
-    if ("broken" in answer) return this.restart(new Error(answer.broken));
-    this.rest();
-    // That another worker has started is no answer to what a hand has set.
-    if (asked.question.do !== "start") this.inRow = 0;
-    if ("fault" in answer) asked.failed(new Refused(answer.fault));
-    else asked.done(answer.answer);
+    if ("broken" in answer) return this.restart(slot, new Error(answer.broken));
+    slot.rest();
+    this.settle(asked, answer);
     this.next();
   }
 
-  private rest(): void {
-    this.atWork = null;
-    window.clearTimeout(this.timer);
-    this.timer = 0;
-  }
-
-  /** Ends the worker, since it is at work for an older turn. */
-  private lose(): void {
-    this.timer = 0;
-    if (!this.atWork || this.atWork.turn === this.turns) return;
-    this.inRow += 1;
-    this.restart(new Dropped());
-  }
-
+  /** Nothing that waits will have an answer. */
   private give(why: Error): void {
     for (const asked of this.waiting.splice(0)) asked.failed(why);
   }
 
-  private restart(why: Error): void {
-    const asked = this.atWork;
-    this.worker.terminate();
+  private settle(asked: Asked, answer: Exclude<Answer, { broken: string }>): void {
+    // That another worker has started is no answer to what a hand has set.
+    if (asked.question.do === "start") return;
+    this.inRow = 0;
+    if (asked.turn < this.answered) return asked.failed(new Dropped());
+    this.answered = asked.turn;
+    if ("fault" in answer) asked.failed(new Refused(answer.fault));
+    else asked.done(asked.question.do === "pictures" ? (answer.answer as Packed[]).map(unpacked) : answer.answer);
+  }
+
+  /** Ends a worker, since it is at work for an older turn. */
+  private lose(slot: Slot): void {
+    slot.timer = 0;
+    if (!slot.asked || slot.asked.turn === this.turns) return;
+    this.inRow += 1;
+    this.restart(slot, new Dropped());
+  }
+
+  private restart(slot: Slot, why: Error): void {
+    const { asked } = slot, { module } = this;
     this.ended += 1;
-    this.rest();
+    slot.end();
     asked?.failed(why);
     const begins = asked?.question.do === "load" || asked?.question.do === "start";
     // Of a worker that does not even start, another one would do the same.
-    if (!this.module || (begins && !(why instanceof Dropped))) return this.give(why);
-    this.worker = this.hired();
-    const begun = { id: ++this.ids, turn: this.turns, question: { do: "start", module: this.module } as const };
-    this.atWork = { ...begun, done: () => {}, failed: () => {} };
-    this.worker.postMessage({ id: begun.id, question: begun.question });
+    if (!module || (begins && !(why instanceof Dropped))) return this.give(why);
+    slot.hire();
+    this.start(slot, module);
   }
 }

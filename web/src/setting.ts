@@ -33,6 +33,9 @@ export function copied(side: Side): Side {
   return { cell: side.cell, set: new Map(side.set) };
 }
 
+/** All of a setting, as a text to compare. */
+export const spelled = ({ text, sides, seed, seeds }: Setting): string => JSON.stringify([text, sides.map(({ cell, set }) => [cell, [...set]]), seed, seeds]);
+
 /** All fields of a side, its cell's among them, as `resolve` takes them. */
 export function fields(side: Side, outline: Outline): Record<string, string> {
   const factors = outline.cells[side.cell] ?? {}, found: [string, string][] = [];

@@ -47,6 +47,37 @@ function between(t: number, freedom: number): number {
   return odd ? (2 / Math.PI) * (angle + sine * total) : sine * total;
 }
 
+/** The sum, rounded once, as Python's math.fsum gives it: by Shewchuk's partial sums, none of which has a bit of another. */
+export function sum(values: number[]): number {
+  if (!values.every(Number.isFinite)) return values.reduce((total, value) => total + value, 0);
+  const partials: number[] = [];
+  for (const value of values) {
+    let x = value, kept = 0;
+    for (const y of partials) {
+      const [larger, smaller] = Math.abs(x) < Math.abs(y) ? [y, x] : [x, y], high = larger + smaller, low = smaller - (high - larger);
+      if (low) partials[kept++] = low;
+      x = high;
+    }
+    partials.splice(kept, partials.length, x);
+  }
+  return rounded(partials);
+}
+
+// From the largest down until one is not taken up whole. A tie of it is decided by the next one's sign.
+function rounded(partials: number[]): number {
+  let place = partials.length - 1, total = partials[place] ?? 0, rest = 0;
+  while (place > 0 && !rest) {
+    const before = total, y = partials[--place]!;
+    total = before + y;
+    rest = y - (total - before);
+  }
+  if (place > 0 && Math.sign(rest) === Math.sign(partials[place - 1]!)) {
+    const twice = 2 * rest, moved = total + twice;
+    if (moved - total === twice) return moved;
+  }
+  return total;
+}
+
 export interface Interval {
   mean: number;
   /** Half the width of the interval; NaN for fewer than two values. */
@@ -56,8 +87,8 @@ export interface Interval {
 
 // mean ± t(n - 1) * s / sqrt(n), where s * s is the sum of squared differences from the mean over n - 1.
 export function interval(values: number[]): Interval {
-  const n = values.length, mean = values.reduce((sum, value) => sum + value, 0) / n;
+  const n = values.length, mean = sum(values) / n;
   if (n < 2) return { mean, half: NaN, n };
-  const squares = values.reduce((sum, value) => sum + (value - mean) * (value - mean), 0);
+  const squares = sum(values.map((value) => (value - mean) * (value - mean)));
   return { mean, half: (quantile(n - 1) * Math.sqrt(squares / (n - 1))) / Math.sqrt(n), n };
 }

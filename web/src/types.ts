@@ -126,7 +126,47 @@ export interface Stored {
 /** Which way a metric goes, as a reader predicts it. */
 export type Direction = "falls" | "same" | "rises";
 
-/** A lesson, as python/schedlab/lab/lessons has it. Values of the knob are written as after `--set`. */
+/** A list that a reader may type into a lesson: its kind, and what the form begins with. */
+export interface Typed {
+  kind: "references" | "cylinders" | "bursts";
+  text: string;
+  /** One or two policies: NAME, or NAME:PARAMETER=VALUE. */
+  choices: string[];
+  numbers: Record<string, number>;
+}
+
+/** A reference string, as the engine serves it; requests and frames refer to places among the objects. */
+export interface References {
+  objects: string[];
+  requests: number[];
+  /** 1, 2, ...: the numbers of frames for which faults are counted. */
+  frames: number[];
+  policies: { policy: string; faults: number[]; rises: number[]; steps: { fault: boolean; frames: (number | null)[] }[] | null }[];
+}
+
+/** A list of cylinders, as elevators serve it. Times in ns. */
+export interface Cylinders {
+  requests: { cylinder: number; arrives: number }[];
+  elevators: {
+    elevator: string;
+    /** In the order of service. */
+    rows: { request: number; began: number; ended: number; seek: number; wait: number; response: number }[];
+    travel: number;
+    to_the_ends: number | null;
+    mean_response: number;
+    longest_response: number;
+  }[];
+}
+
+/** A set of bursts as an experiment file. Times in ns. */
+export interface Bursts {
+  text: string;
+  /** `job`: what the experiment calls the task. */
+  tasks: { name: string; job: string; arrives: number; computes: number }[];
+}
+
+/** A lesson, as python/schedlab/lab/lessons has it. Values of the knob are written as after `--set`. Without an experiment the text is
+ * empty, and the metrics are policies that serve the typed references. */
 export interface Lesson {
   name: string;
   title: string;
@@ -139,6 +179,7 @@ export interface Lesson {
   shows: { metric: string; label: string }[];
   predict: { asks: string; to: string | null } & Record<Direction, string>;
   published: { at: string; metric: string; value: number }[];
+  typed: Typed | null;
 }
 
 /** What the command put into the page. */
@@ -151,4 +192,13 @@ export interface Given {
   examples: { name: string; title: string; text: string }[];
   stored: Stored | null;
   lessons: Lesson[];
+  /** What a server adds (`schedlab serve`); null in a file. */
+  served: { places: Place[] } | null;
+}
+
+/** Where a server has experiments run, as after `--on`, and what happens there. */
+export interface Place {
+  on: string;
+  title: string;
+  about: string;
 }

@@ -64,8 +64,27 @@ export function digits(value: number, significant = 4): string {
   if (value === 0) return "0";
   const size = Math.abs(value);
   if (size < 1e-4 || size >= 1e7) return value.toExponential(significant - 1);
+  const places = Math.max(0, significant - 1 - Math.floor(Math.log10(size)));
+  if (isHalf(value, places)) return String(even(value * 10 ** places) / 10 ** places);
   return size >= 10 ** (significant - 1) ? value.toFixed(0) : String(Number(value.toPrecision(significant)));
 }
+
+/** Whether a value lies exactly between two numbers of that many places. A script rounds it away from zero, Python to the even one. */
+function isHalf(value: number, places: number): boolean {
+  return Number.isInteger(value * 2 ** (places + 1)) && Math.abs((value * 10 ** places) % 1) === 0.5;
+}
+
+const even = (half: number): number => 2 * Math.round(half / 2);
+
+const fixed = (value: number, places: number): string => (isHalf(value, places) ? even(value * 10 ** places) / 10 ** places : value).toFixed(places);
+
+/** A time in ms, from ns: a few ns have no exponent either. */
+export function milliseconds(ns: number): string {
+  return ns >= 0.5 && ns < 100 ? (ns / 1e6).toFixed(6).replace(/0+$/, "") : digits(ns / 1e6);
+}
+
+/** "1 task", "2 tasks". */
+export const counted = (count: number, noun: string): string => `${count} ${noun}${count === 1 ? "" : "s"}`;
 
 /** "mean ± half", both to the place that the half width makes meaningful. */
 export function spread(mean: number, half: number): string {
@@ -73,5 +92,5 @@ export function spread(mean: number, half: number): string {
   if (half <= Math.abs(mean) * 1e-6) return `${digits(mean, 6)} ± 0`;
   const largest = mean ? 5 - Math.floor(Math.log10(Math.abs(mean))) : 6;
   const places = Math.min(20, Math.max(0, Math.min(1 - Math.floor(Math.log10(half)), largest)));
-  return `${mean.toFixed(places)} ± ${half.toFixed(places)}`;
+  return `${fixed(mean, places)} ± ${fixed(half, places)}`;
 }

@@ -12,13 +12,13 @@ export class View {
 
   constructor(private readonly changed: () => void) {}
 
-  /** Keeps the stretch within a run of this length; at first it shows until `first`. */
+  /** Keeps the stretch within a run of this length, which is about to be drawn; at first it shows until `first`. */
   fit(last: number, first: number): void {
     const wasWhole = this.fitted && this.from === 0 && this.to === this.last;
     this.last = Math.max(1, last);
-    if (!this.fitted) this.look(0, first);
-    else if (wasWhole) this.look(0, this.last);
-    else this.look(this.from, this.to);
+    if (!this.fitted) this.keep(0, first);
+    else if (wasWhole) this.keep(0, this.last);
+    else this.keep(this.from, this.to);
     this.fitted = true;
   }
 
@@ -28,10 +28,14 @@ export class View {
   }
 
   look(from: number, to: number): void {
+    this.keep(from, to);
+    this.changed();
+  }
+
+  private keep(from: number, to: number): void {
     const span = Math.min(this.last, Math.max(NARROWEST, to - from)), middle = (from + to) / 2;
     this.from = Math.max(0, Math.min(this.last - span, middle - span / 2));
     this.to = this.from + span;
-    this.changed();
   }
 
   zoom(factor: number, at = (this.from + this.to) / 2): void {

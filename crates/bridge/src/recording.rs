@@ -17,13 +17,13 @@ use schedlab_model::{
     Nanos,
     event::{AnyObserver, AnyWriter, Observer},
     scenario::Scenario,
-    units::{Duration, spell_duration},
+    units::Duration,
 };
 use schedlab_policies::schedulers::All;
 use schedlab_sim::{names, observe};
 use schedlab_traces::{
     Names, chrome,
-    gantt::Drafting,
+    gantt::{self, Drafting},
     perfetto,
     recording::{Reader, Recorder},
     turns::{Turn, Turns},
@@ -55,7 +55,7 @@ pub fn write(run_json: &str, kind: &str, path: &Path, from: Nanos, limit: Nanos)
     // Other pictures are drawn from a recording: the kernel need not be compiled once more for each kind of picture.
     let recording = Draft::next_to(path).map_err(|why| format!("{}: {why}", path.display()))?;
     let end = record(&scenario, seed, &recording.path, path)?;
-    let title = format!("{} on {}, seed {seed}", scenario.scheduler.name, scenario.machine.name);
+    let title = gantt::title(&scenario, seed);
     picture(&recording.path, kind, &title, path, (from, Nanos::MAX), Some(end))
 }
 
@@ -115,15 +115,7 @@ fn picture(
             let mut drafting = Drafting::new(&names, from, until.min(end.unwrap_or(until)));
             let (_, last) = listen(recording, until, AnyObserver(&mut drafting))?;
             let end = end.unwrap_or(until.min(last));
-            if from >= end && from > 0 {
-                let (from, end) = (spell_duration(from), spell_duration(end));
-                return Err(format!("nothing to draw from {from} on: the run ends at {end}"));
-            }
-            if drafting.full() {
-                let length = spell_duration(end.saturating_sub(from));
-                return Err(format!("too many events in {length} to draw: ask for a shorter time"));
-            }
-            let chart = drafting.finish(end);
+            let chart = drafting.checked(end)?;
             let drawn = if kind == "gantt_svg" { chart.svg(title) } else { chart.text(COLUMNS) };
             draft.out.write_all(drawn.as_bytes()).map_err(failed)?;
         }

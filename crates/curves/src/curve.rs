@@ -8,8 +8,8 @@ use crate::{
     sample::{Sample, Sampling},
     sizes::Size,
     store::Store,
+    threads::each,
 };
-use rayon::prelude::*;
 use schedlab_model::info::Params;
 use schedlab_policies::caches::{ByteVisitor, Entry, InBytes, Key, Visitor, visit, visit_in_bytes};
 use std::{borrow::Cow, ops::Range};
@@ -104,7 +104,7 @@ pub fn run(keys: &[Key], objects: u32, plan: &Plan) -> Result<Vec<Row>, String> 
             }
         }
     }
-    let mut rows: Vec<Row> = jobs.par_iter().with_max_len(1).flat_map_iter(|job| job.run(plan)).collect();
+    let mut rows = each(&jobs, |job| job.run(plan)).concat();
     rows.sort_unstable_by_key(|row| (row.policy, row.size, row.group));
     Ok(rows)
 }
@@ -201,7 +201,7 @@ pub fn run_in_bytes(keys: &[Key], bytes: &[u64], objects: u32, plan: &Plan) -> R
     let future = clairvoyant.then(|| next_uses(keys, objects));
     let asked: u128 = bytes.iter().map(|&size| u128::from(size)).sum();
     let runs = (0..plan.policies.len()).flat_map(|policy| (0..plan.sizes.len()).map(move |size| (policy, size)));
-    let run = |(policy, size): (usize, usize)| {
+    let run = |&(policy, size): &(usize, usize)| {
         let Choice { name, params, .. } = &plan.policies[policy];
         let capacity = plan.sizes[size].capacity;
         let one = InOne { keys, bytes, objects, future: future.as_deref(), params, capacity, seed: plan.seed };
@@ -211,7 +211,7 @@ pub fn run_in_bytes(keys: &[Key], bytes: &[u64], objects: u32, plan: &Plan) -> R
         let in_bytes = Some(Missed { bytes: missed, ratio: missed as f64 / asked as f64 });
         Ok(Row { policy, size, group: None, requests, misses, miss_ratio, in_bytes })
     };
-    runs.collect::<Vec<_>>().into_par_iter().with_max_len(1).map(run).collect()
+    each(&runs.collect::<Vec<_>>(), run).into_iter().collect()
 }
 
 /// A trace in one cache with a capacity in bytes.

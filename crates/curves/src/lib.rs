@@ -4,12 +4,15 @@
 //! - [`choice`] and [`sizes`]: policies and sizes as people write them
 //! - [`sample`]: samples of a trace, and their estimates for the whole
 //! - [`store`] and [`bytes`]: one cache under one policy, with a capacity in slots or in bytes
+//! - [`frames`]: what such a cache holds after each request
 
 pub mod bytes;
 pub mod choice;
 pub mod curve;
 mod distances;
+pub mod frames;
 mod future;
 pub mod sample;
 pub mod sizes;
 pub mod store;
+mod threads;

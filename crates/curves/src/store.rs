@@ -87,6 +87,12 @@ impl<E: Entry> Store<E> {
         (self.keys.len() - self.free.len()) as u32
     }
 
+    /// The key in each slot, `None` where it is free.
+    pub fn slots(&self) -> impl Iterator<Item = Option<Key>> {
+        let held = |slot: Slot, key: Key| key != NOTHING && self.slot_of[key as usize] == slot;
+        (0..).zip(&self.keys).map(move |(slot, &key)| held(slot, key).then_some(key))
+    }
+
     /// Requests so far.
     pub fn requests(&self) -> u64 {
         self.requests
@@ -129,6 +135,7 @@ mod tests {
         assert!(store.remove(0));
         assert!(!store.remove(0));
         assert_eq!(store.held(), 1);
+        assert_eq!(store.slots().collect::<Vec<_>>(), [None, Some(1)]);
         store.request(2, u64::MAX);
         assert!(store.holds(1), "no key was evicted");
         store.request(3, u64::MAX);

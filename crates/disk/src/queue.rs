@@ -132,6 +132,12 @@ impl<D: Drive, E: Elevator + ?Sized> RequestQueue<D, E> {
         }
     }
 
+    /// The same, with the heads of the drive at that sector before its first request.
+    pub fn with_head(mut self, head: Sector) -> Self {
+        self.view.head = head;
+        self
+    }
+
     /// Requests that it holds, those in service included.
     pub fn held(&self) -> u32 {
         (self.slots.len() - self.free.len()) as u32

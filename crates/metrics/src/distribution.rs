@@ -4,7 +4,7 @@
 //! numbers, but kept separately, so that they come with bounds: every censored value may be as short as its age, or
 //! longer than all others.
 
-use crate::histogram::{Histogram, class_of};
+use crate::histogram::{Histogram, Rising, class_of};
 use schedlab_model::{Nanos, SECOND, info::MetricInfo};
 
 /// Statistics that differ by a smaller factor are the same.
@@ -148,16 +148,21 @@ impl Distribution {
 
     /// One of [`MetricInfo::STATISTICS`], in seconds (counts as numbers). Nothing has no statistic but its counts.
     pub fn statistic(&self, name: &str) -> Option<f64> {
+        self.statistic_by(name, &mut self.histogram.rising())
+    }
+
+    /// The same by a pass over the classes; of several quantiles, those of larger shares come later.
+    fn statistic_by(&self, name: &str, pass: &mut Rising<'_>) -> Option<f64> {
         match name {
-            "count" => Some(self.count() as f64),
+            "count" => Some(pass.count() as f64),
             "censored" => Some(self.censored() as f64),
             "censored_max" => Some(seconds(self.censored_longest() as f64)),
-            _ if self.count() == 0 => None,
-            "mean" => Some(seconds(self.sum() as f64 / self.count() as f64)),
+            _ if pass.count() == 0 => None,
+            "mean" => Some(seconds(self.sum() as f64 / pass.count() as f64)),
             "min" => Some(seconds(self.min as f64)),
             "max" => Some(seconds(self.max as f64)),
             _ => {
-                let quantile = self.histogram.quantile(share(name)?)?;
+                let quantile = pass.quantile(share(name)?)?;
                 Some(seconds(quantile.clamp(self.min, self.max) as f64))
             }
         }
@@ -206,8 +211,9 @@ impl Distribution {
 
     /// Calls `row` with every statistic that there is, and with the bounds where they matter.
     pub fn for_each_statistic(&self, mut row: impl FnMut(&str, f64)) {
+        let mut pass = self.histogram.rising();
         for name in MetricInfo::STATISTICS {
-            if let Some(value) = self.statistic(name) {
+            if let Some(value) = self.statistic_by(name, &mut pass) {
                 row(name, value);
             }
         }
@@ -227,7 +233,9 @@ fn seconds(ns: f64) -> f64 {
 
 /// The share that a quantile is named after: "p99" is 0.99, "p999" is 0.999.
 fn share(quantile: &str) -> Option<f64> {
-    format!("0.{}", quantile.strip_prefix('p')?).parse().ok()
+    let digits = quantile.strip_prefix('p')?;
+    let parts: u32 = digits.parse().ok()?;
+    Some(f64::from(parts) / 10f64.powi(i32::try_from(digits.len()).ok()?))
 }
 
 #[cfg(test)]
@@ -309,6 +317,7 @@ mod tests {
             prop_assert!(shares.len() <= points as usize && shares.is_empty() == values.is_empty());
             prop_assert!(shares.is_sorted_by(|one, next| one.0 < next.0 && one.1 < next.1));
             prop_assert_eq!(shares.last().map(|last| last.1), d.statistic("max").map(|_| 1.0));
+            d.for_each_statistic(|name, value| assert_eq!(d.statistic(name), Some(value), "{name} alone"));
             for (length, share) in shares {
                 // The rank is rounded up: a little less than the share is surely the same value.
                 let quantile = d.histogram.quantile(share - 0.5 / values.len() as f64).unwrap();

@@ -72,7 +72,12 @@ impl Histogram {
 
     /// The value that this share of all values, from 0 to 1, does not exceed: the largest of its class. None of nothing.
     pub fn quantile(&self, share: f64) -> Option<Nanos> {
-        self.reaches(rank(share, self.count()), &[]).map(largest)
+        self.rising().quantile(share)
+    }
+
+    /// The same for several shares, each larger than the one before: all of them in one pass over the classes.
+    pub(crate) fn rising(&self) -> Rising<'_> {
+        Rising { counts: &self.counts, count: self.count(), class: 0, passed: 0 }
     }
 
     /// The same of these values and others together, but the smallest of its class.
@@ -93,6 +98,32 @@ impl Histogram {
             passed += count(&self.counts, class) + count(others, class);
             passed >= wanted
         })
+    }
+}
+
+/// A pass over the classes, from the smallest values on.
+pub(crate) struct Rising<'a> {
+    counts: &'a [u64],
+    /// All of them.
+    count: u64,
+    /// The next class, and how many values are in those before it.
+    class: usize,
+    passed: u64,
+}
+
+impl Rising<'_> {
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// As [`Histogram::quantile`], for a share that is at least the one before.
+    pub fn quantile(&mut self, share: f64) -> Option<Nanos> {
+        let wanted = rank(share, self.count);
+        while self.passed < wanted {
+            self.passed += self.counts.get(self.class)?;
+            self.class += 1;
+        }
+        Some(largest(self.class - 1))
     }
 }
 

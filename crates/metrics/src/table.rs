@@ -25,9 +25,11 @@ enum Read {
     SystemSpread(fn(&Collector) -> Distribution),
     Nice(fn(&Level, &Collector) -> Option<f64>),
     Task(fn(&Job, &Collector) -> Option<f64>),
-    TaskSpread(fn(&Job) -> Distribution),
+    TaskSpread(fn(&Job) -> &Distribution),
+    /// A distribution that is worked out when it is asked for.
+    TaskMade(fn(&Job) -> Distribution),
 }
-use Read::{Nice, System, SystemSpread, Task, TaskSpread};
+use Read::{Nice, System, SystemSpread, Task, TaskMade, TaskSpread};
 
 struct Entry {
     name: &'static str,
@@ -395,37 +397,27 @@ const ENTRIES: &[Entry] = &[
         Task(|j, _| (j.created > 0).then(|| s(j.longest_gap())).flatten()),
         "longest time from waking up, or from losing the processor, to getting it (or to the end)",
     ),
-    entry(
-        "wakeup_latency",
-        "s",
-        TaskSpread(|j| j.wakeup_latency().clone()),
-        "from waking up after a wait to getting a processor",
-    ),
+    entry("wakeup_latency", "s", TaskSpread(Job::wakeup_latency), "from waking up after a wait to getting a processor"),
     entry(
         "run_wait",
         "s",
-        TaskSpread(Job::run_wait),
+        TaskMade(Job::run_wait),
         "a wait in the runqueue, whatever led to it, to its end on a processor",
     ),
     entry(
         "turnaround",
         "s",
-        TaskSpread(|j| j.turnaround.clone()),
+        TaskSpread(|j| &j.turnaround),
         "from a task's creation to its exit, children counted as tasks",
     ),
-    entry(
-        "response",
-        "s",
-        TaskSpread(|j| j.response().clone()),
-        "from a task's creation to its first time on a processor",
-    ),
-    entry("waiting", "s", TaskSpread(|j| j.waiting.clone()), "time that a task spent in the runqueue until it ended"),
-    entry("queueing", "s", TaskSpread(|j| j.queueing.clone()), "turnaround without the task's own processor time"),
-    entry("slowdown", "1", TaskSpread(|j| j.slowdown.clone()), "turnaround over the task's own processor time"),
+    entry("response", "s", TaskSpread(Job::response), "from a task's creation to its first time on a processor"),
+    entry("waiting", "s", TaskSpread(|j| &j.waiting), "time that a task spent in the runqueue until it ended"),
+    entry("queueing", "s", TaskSpread(|j| &j.queueing), "turnaround without the task's own processor time"),
+    entry("slowdown", "1", TaskSpread(|j| &j.slowdown), "turnaround over the task's own processor time"),
     entry(
         "bounded_slowdown",
         "1",
-        TaskSpread(|j| j.bounded_slowdown.clone()),
+        TaskSpread(|j| &j.bounded_slowdown),
         "slowdown in which a task that computes for less than 10 ms counts as one of 10 ms; at least 1",
     ),
     entry(
@@ -437,7 +429,7 @@ const ENTRIES: &[Entry] = &[
     entry(
         "jain_1s",
         "1",
-        TaskSpread(|j| j.jain_in_windows.clone()),
+        TaskSpread(|j| &j.jain_in_windows),
         "Jain's index in each second, of the processor time of those tasks that wanted a processor throughout it",
     ),
     entry(
@@ -465,7 +457,7 @@ const ENTRIES: &[Entry] = &[
         "page faults that waited for a drive, all tasks together",
     ),
     entry("completed", "1", Task(|j, _| count(j.ended)), "tasks that ended, children included"),
-    entry("pass_time", "s", TaskSpread(|j| j.pass_time.clone()), "one pass over the program"),
+    entry("pass_time", "s", TaskSpread(|j| &j.pass_time), "one pass over the program"),
     entry("passes", "1", Task(|j, _| count(j.pass_time.count())), "passes completed"),
     entry(
         "voluntary_switches",
@@ -493,17 +485,17 @@ const ENTRIES: &[Entry] = &[
         "periods that ended, met or not, and deadlines that had passed when the run ended, with the work not done",
     ),
     entry("deadline_misses", "1", Task(|j, _| count(j.misses)), "periods that were missed, done late or not at all"),
-    entry("lateness", "s", TaskSpread(|j| j.lateness.clone()), "how late a period's work was done, 0 if in time"),
+    entry("lateness", "s", TaskSpread(|j| &j.lateness), "how late a period's work was done, 0 if in time"),
     entry(
         "message_latency",
         "s",
-        TaskSpread(|j| j.message_latency.clone()),
+        TaskSpread(|j| &j.message_latency),
         "from sending a message to the receiver's being done with it: its next receive, the end of its pass or its own",
     ),
     entry(
         "lock_latency",
         "s",
-        TaskSpread(|j| j.lock_latency.clone()),
+        TaskSpread(|j| &j.lock_latency),
         "from requesting a lock or a permit to going on with it",
     ),
     entry(
@@ -543,7 +535,7 @@ impl Entry {
             SystemSpread(_) => (Scope::System, true),
             Nice(_) => (Scope::Nice, false),
             Task(_) => (Scope::Task, false),
-            TaskSpread(_) => (Scope::Task, true),
+            TaskSpread(_) | TaskMade(_) => (Scope::Task, true),
         };
         MetricInfo { name: self.name, unit: self.unit, meaning: self.meaning, scope, distribution }
     }
@@ -555,7 +547,8 @@ impl Entry {
             (SystemSpread(f), Whose::System) => self.spread("", &f(c), rows),
             (Nice(f), Whose::Level(nice, level)) => self.number(&format!("nice.{nice}."), f(level, c), rows),
             (Task(f), Whose::Job(name, job)) => self.number(&prefix(name), f(job, c), rows),
-            (TaskSpread(f), Whose::Job(name, job)) => self.spread(&prefix(name), &f(job), rows),
+            (TaskSpread(f), Whose::Job(name, job)) => self.spread(&prefix(name), f(job), rows),
+            (TaskMade(f), Whose::Job(name, job)) => self.spread(&prefix(name), &f(job), rows),
             _ => {}
         }
     }

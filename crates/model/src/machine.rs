@@ -368,8 +368,9 @@ pub struct Calls {
     /// over. A sleep has it in `sleep`.
     #[serde(skip_serializing_if = "costs_nothing")]
     pub block: Sourced<Duration>,
-    /// Waiting for a lock that is held, or waking the task that waits for one. Locks are futexes then: a free lock is taken, and one for
-    /// which no task waits is given back, without a call. If not given, every use of a lock is a call that costs `manage`.
+    /// Waiting for a lock that is held, or waking the task that waits for one. Locks and semaphores are futexes then: a free one is taken,
+    /// and one for which no task waits is given back, without a call; and a running task takes one before a waiter that is woken for it.
+    /// If not given, every use of a lock is a call that costs `manage`, and locks and permits are handed to the longest waiter.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub futex: Option<Sourced<Duration>>,
     /// Any other call of the memory manager (alarm, kill, memory).

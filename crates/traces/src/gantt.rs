@@ -8,6 +8,7 @@ use crate::Names;
 use schedlab_model::{
     Nanos,
     event::{Event, Kind, Leave, Observer},
+    scenario::Scenario,
     units::spell_duration,
 };
 use std::collections::HashMap;
@@ -78,6 +79,11 @@ impl Line {
     }
 }
 
+/// The title of a drawn run.
+pub fn title(scenario: &Scenario, seed: u64) -> String {
+    format!("{} on {}, seed {seed}", scenario.scheduler.name, scenario.machine.name)
+}
+
 /// A schedule, ready to be drawn.
 #[derive(Debug, Clone)]
 pub struct Chart {
@@ -128,11 +134,28 @@ impl<'a> Drafting<'a> {
     }
 
     /// Whether there is more to draw than can be distinguished.
-    pub fn full(&self) -> bool {
+    fn full(&self) -> bool {
         self.segments > MOST_SEGMENTS
     }
 
     /// The chart, of a run that ended at `end`.
+    ///
+    /// # Errors
+    /// If the run ended before the stretch begins, or there is too much to draw.
+    pub fn checked(self, end: Nanos) -> Result<Chart, String> {
+        let from = self.chart.from;
+        if from >= end && from > 0 {
+            let (from, end) = (spell_duration(from), spell_duration(end));
+            return Err(format!("nothing to draw from {from} on: the run ends at {end}"));
+        }
+        if self.full() {
+            let length = spell_duration(end.saturating_sub(from));
+            return Err(format!("too many events in {length} to draw: ask for a shorter time"));
+        }
+        Ok(self.finish(end))
+    }
+
+    /// The same without a check.
     pub fn finish(self, end: Nanos) -> Chart {
         let mut chart = self.chart;
         chart.to = chart.to.min(end).max(chart.from);

@@ -12,6 +12,11 @@ pub struct Fault {
 }
 
 impl Fault {
+    /// What is wrong at a line of a list that was typed in.
+    pub fn at(line: usize, message: &str) -> Fault {
+        Fault { message: format!("list:{line}: {message}"), line: Some(line), field: None }
+    }
+
     /// The answer that says it.
     pub fn answer(&self) -> Vec<u8> {
         let Fault { message, line, field } = self;

@@ -1,12 +1,22 @@
 //! What a page asks, and the answers.
 
-use crate::{LONGEST, fault::Fault, packed, schedule::Schedule};
+use crate::{
+    LONGEST,
+    fault::Fault,
+    listener::Listener,
+    packed,
+    schedule::Schedule,
+    typed::{bursts, cylinders, references},
+};
 use schedlab_catalogue::{VERSION, experiments, json, tables};
 use schedlab_model::{
+    Nanos,
     experiment::{Experiment, Files, Format, Seeds, expand_some, read_scenario, read_with},
     scenario::Scenario,
+    units::Duration,
 };
 use schedlab_policies::schedulers::Table;
+use schedlab_traces::gantt::{self, Drafting};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -23,6 +33,10 @@ enum Question {
     Catalog,
     Resolve(Resolve),
     Run(Run),
+    Draw(Draw),
+    References(references::References),
+    Cylinders(cylinders::Cylinders),
+    Bursts(bursts::Bursts),
 }
 
 #[derive(Deserialize)]
@@ -54,6 +68,15 @@ struct Run {
     spans: u32,
 }
 
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Draw {
+    scenario: Value,
+    seed: u64,
+    from: Nanos,
+    to: Nanos,
+}
+
 /// The answer to a question, whatever it is. `T` has the schedulers that a run may have.
 pub fn answer<T: Table>(question: &[u8]) -> Vec<u8> {
     asked::<T>(question).unwrap_or_else(|fault| fault.answer())
@@ -66,14 +89,23 @@ fn asked<T: Table>(question: &[u8]) -> Result<Vec<u8>, Fault> {
     match serde_json::from_slice(question).map_err(|why| format!("question: {why}"))? {
         Question::Catalog => Ok(catalog()),
         Question::Resolve(asked) => resolve(&asked),
-        Question::Run(asked) => run::<T>(&asked),
+        Question::Run(asked) => simulated::<T>(&scenario(&asked.scenario)?, asked.seed, asked.spans),
+        Question::Draw(asked) => draw::<T>(&asked).map(alone),
+        Question::References(asked) => references::answer(&asked).map(alone),
+        Question::Cylinders(asked) => cylinders::answer(&asked).map(alone),
+        Question::Bursts(asked) => bursts::answer(&asked).map(alone),
     }
+}
+
+/// An answer without arrays.
+fn alone(answer: Value) -> Vec<u8> {
+    packed(&answer.to_string(), &[])
 }
 
 fn catalog() -> Vec<u8> {
     let mut all = tables::everything();
     all["version"] = json!(VERSION);
-    packed(&all.to_string(), &[])
+    alone(all)
 }
 
 fn resolve(asked: &Resolve) -> Result<Vec<u8>, Fault> {
@@ -97,22 +129,34 @@ fn resolve(asked: &Resolve) -> Result<Vec<u8>, Fault> {
         "listed": listed,
         "notes": experiments::notes(text),
     });
-    Ok(packed(&answer.to_string(), &[]))
+    Ok(alone(answer))
 }
 
-fn run<T: Table>(asked: &Run) -> Result<Vec<u8>, Fault> {
-    let Run { scenario, seed, spans } = asked;
-    if scenario.get("recording").is_some() {
+/// A scenario that can be run.
+fn scenario(asked: &Value) -> Result<Scenario, Fault> {
+    if asked.get("recording").is_some() {
         return Err("recording: a page opens no files: use schedlab run".to_owned().into());
     }
-    let scenario = read_scenario(&scenario.to_string(), "scenario", Format::Json, &tables::SHIPPED)?;
-    simulated::<T>(&scenario, *seed, *spans)
+    Ok(read_scenario(&asked.to_string(), "scenario", Format::Json, &tables::SHIPPED)?)
+}
+
+/// A stretch of a run, drawn. As for the command's drawing, the run ends with the stretch.
+fn draw<T: Table>(asked: &Draw) -> Result<Value, Fault> {
+    let &Draw { seed, from, to, .. } = asked;
+    let mut scenario = scenario(&asked.scenario)?;
+    scenario.duration = Some(Duration(scenario.duration.map_or(to, |duration| duration.0.min(to)).max(1)));
+    let names = schedlab_sim::names(&scenario).map_err(|why| why.to_string())?;
+    let mut drafting = Drafting::new(&names, from, to);
+    let run = schedlab_sim::collect::<T, _>(&scenario, seed, Listener::Drawing(&mut drafting));
+    let (_, collector) = run.map_err(|why| why.to_string())?;
+    let chart = drafting.checked(collector.end())?;
+    Ok(json!({ "svg": chart.svg(&gantt::title(&scenario, seed)) }))
 }
 
 fn simulated<T: Table>(scenario: &Scenario, seed: u64, spans: u32) -> Result<Vec<u8>, Fault> {
     let names = schedlab_sim::names(scenario).map_err(|why| why.to_string())?;
     let mut schedule = Schedule::new(names, spans);
-    let run = schedlab_sim::collect::<T, _>(scenario, seed, &mut schedule);
+    let run = schedlab_sim::collect::<T, _>(scenario, seed, Listener::Spans(&mut schedule));
     let (report, collector) = run.map_err(|why| why.to_string())?;
     let waits = collector.wakeup_latencies().map(|(job, waits)| (job.to_owned(), json!(waits.shares(POINTS))));
     let answer = json!({

@@ -4,10 +4,12 @@ use proptest::prelude::*;
 use schedlab_catalogue::{VERSION, tables};
 use schedlab_model::{
     Nanos,
-    event::{Event, Kind},
+    event::{Event, Kind, Observer},
     experiment::{Format, read, read_scenario},
+    units::Duration,
 };
 use schedlab_policies::schedulers::{Fifo, Minix, RoundRobin};
+use schedlab_traces::gantt::{Chart, Drafting};
 use schedlab_web::LONGEST;
 use serde_json::{Value, json};
 
@@ -179,6 +181,42 @@ fn spans_are_the_times_between_switches() {
         json["tasks"].as_array().unwrap().iter().map(|task| task["name"].as_str().unwrap()).collect();
     assert_eq!(names, ["hog#0", "hog#1", "keys#2"]);
     assert_eq!((&json["tasks"][2]["job"], &json["processors"]), (&json!("keys"), &json!(2)));
+}
+
+/// A stretch of a run that ends with it, drawn from all its events.
+fn drawn(scenario: &Value, seed: u64, from: Nanos, to: Nanos) -> Chart {
+    let mut parsed = read_scenario(&scenario.to_string(), "cell", Format::Json, &tables::SHIPPED).unwrap();
+    parsed.duration = Some(Duration(to));
+    let mut events: Vec<Event> = Vec::new();
+    let end = schedlab_sim::observe::<Few, _>(&parsed, seed, &mut events).unwrap();
+    let names = schedlab_sim::names(&parsed).unwrap();
+    let mut drafting = Drafting::new(&names, from, to);
+    events.into_iter().for_each(|event| drafting.observe(event));
+    drafting.finish(end)
+}
+
+#[test]
+fn a_stretch_is_drawn_as_from_all_events() {
+    // Without the hogs, which end, the processor is idle between keys.
+    let text = EXPERIMENT.replace("\"7ms\", passes = \"forever\"", "\"7ms\", passes = 3");
+    let ending = resolved(&text.replace("passes = \"forever\"", "passes = 40"))["cells"][0].clone();
+    for (scenario, from, to) in [
+        (scenario(0), 0, 50_000_000),
+        (scenario(3), 30_000_000, 123_000_000),
+        (ending["scenario"].clone(), 20_000_000, 123_000_000),
+    ] {
+        let answer = ask(&json!({ "do": "draw", "scenario": scenario, "seed": 3, "from": from, "to": to }));
+        let svg = answer["svg"].as_str().unwrap();
+        assert_eq!(svg, drawn(&scenario, 3, from, to).svg("round_robin on uniform, seed 3"));
+        assert!(svg.contains("keys#2, running for") && svg.contains(", ready for"), "{svg}");
+        assert_eq!(svg.contains("when idle, idle for"), scenario == ending["scenario"]);
+    }
+}
+
+#[test]
+fn a_stretch_after_the_end_of_a_run_is_refused() {
+    let question = json!({ "do": "draw", "scenario": scenario(0), "seed": 3, "from": 300_000_000, "to": 400_000_000 });
+    assert_eq!(fault(&ask(&question))["message"], "nothing to draw from 300ms on: the run ends at 300ms");
 }
 
 #[test]

@@ -21,7 +21,7 @@ Kernel = Annotated[
     str,
     typer.Argument(
         help="A version, as 6.1, or the path of a bzImage; +FOLDER adds its modules. @N: N processors, noisy; "
-        "@N-counted: they take turns, and results repeat."
+        "@N-counted: they take turns, and results mostly repeat."
     ),
 ]
 

@@ -88,8 +88,9 @@ def _is_at_its_end(stream: TextIO | None) -> bool:
 def asked(seen: dict[str, str], session: int, best: int) -> float:
     """A person's score for the session just over; asked again until it is one. Ctrl-C and the end of input stop all."""
     while True:
-        typer.echo(f"session {session} is over: your score, 0 (worst) to {best}: ", nl=False, err=True)
+        # A person may answer the moment that the question is seen.
         with _stoppable():
+            typer.echo(f"session {session} is over: your score, 0 (worst) to {best}: ", nl=False, err=True)
             answer = _line()
         try:
             score = float(answer.replace(",", "."))

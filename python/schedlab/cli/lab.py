@@ -1,28 +1,34 @@
 """`schedlab lab`: one page that runs experiments in a browser."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from schedlab.cli.forms import Json
 
+if TYPE_CHECKING:
+    from schedlab.lab.given import Given
+
 NAME = "lab"
 EXAMPLE = "schedlab lab examples/response.toml -o lab.html"
+#: What a page is about, for `lab` and `serve`.
+What = Annotated[
+    str | None,
+    typer.Argument(
+        metavar="[FILE|RESULT]",
+        help="An experiment file; or results: results/NAME, a folder, NAME under --out. By default the desktop.",
+    ),
+]
+Overrides = Annotated[
+    list[str] | None, typer.Option("--set", help="Override a field: --set scheduler.slice=36ms; may be repeated.")
+]
 
 
 def verb(
-    what: Annotated[
-        str | None,
-        typer.Argument(
-            metavar="[FILE|RESULT]",
-            help="An experiment file; or results: results/NAME, a folder, NAME under --out. By default the desktop.",
-        ),
-    ] = None,
+    what: What = None,
     output: Annotated[Path, typer.Option("-o", "--output", help="The page to write.")] = Path("lab.html"),
-    set: Annotated[
-        list[str] | None, typer.Option("--set", help="Override a field: --set scheduler.slice=36ms; may be repeated.")
-    ] = None,
+    set: Overrides = None,
     lesson: Annotated[
         list[str] | None,
         typer.Option("--lesson", help='Make a page of this lesson, or of "all"; may be repeated.', metavar="NAME"),
@@ -43,7 +49,7 @@ def verb(
     refuse_unwritable(output=output)
     if what and Path(what).resolve() == output.resolve():
         raise UsageError(f"-o {output}: that is the experiment file itself; name another page")
-    given = _lessons(what, lesson, set) if lesson else _given(what, set or [], out)
+    given = _lessons(what, lesson, set) if lesson else about(what, set or [], out)
     size = page.write(given, output)
     if json:
         folder = given.stored["folder"] if given.stored else None
@@ -53,7 +59,8 @@ def verb(
         print(f"wrote {output}, {size / 1e6:.1f} MB, the lab of {given.name}")
 
 
-def _given(what: str | None, overrides: list[str], out: Path):
+def about(what: str | None, overrides: list[str], out: Path) -> "Given":
+    """What a page is about: a file, results, or the desktop."""
     from schedlab.cli.report import find
     from schedlab.errors import UsageError
     from schedlab.lab import given

@@ -21,6 +21,7 @@ __all__ = [
     "print_result",
     "print_table",
     "progress_bar",
+    "progress_lines",
     "refuse_unwritable",
 ]
 
@@ -77,6 +78,27 @@ def print_compared(form: Form, table: "Table", words: Sequence[str], notes: Sequ
         print(f"{'' if first else chr(10)}{table.title}\n")
         print_notes(words)
     print_result(form, table.but(title="") if form is not Form.CSV else table, notes)
+
+
+#: Seconds between two lines of progress, at least.
+LINES_EVERY = 0.2
+
+
+def progress_lines() -> Callable[[int, int], None]:
+    """A function that prints how many runs are finished, of (done, total): five lines a second at most."""
+    from time import monotonic
+
+    from schedlab.system.terminal import say
+
+    printed = 0.0
+
+    def advance(done: int, total: int) -> None:
+        nonlocal printed
+        if done == total or monotonic() - printed >= LINES_EVERY:
+            printed = monotonic()
+            say(f"{done} of {total} runs")
+
+    return advance
 
 
 @contextmanager

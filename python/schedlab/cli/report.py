@@ -27,6 +27,9 @@ def verb(
     within: Annotated[
         str | None, typer.Option(help="Count as acceptable also what is worse by less than this share: 2%.")
     ] = None,
+    live: Annotated[
+        bool, typer.Option("--live", help="Put the simulator into the page: its figures go beyond what was run.")
+    ] = False,
     json: Json = False,
     csv: Csv = False,
     markdown: Markdown = False,
@@ -34,7 +37,8 @@ def verb(
     """Write one HTML page about a result: verdict first, then tables, pictures and method; no network needed.
 
     With --csv the table of its means is printed, with --markdown a text for a pull request: verdict, table, method. No
-    page is written then, unless -o names one.
+    page is written then, unless -o names one. A page made with --live checks stored numbers against those that it
+    computes with the same seeds.
     """
     from schedlab.cli.output import print_json, refuse_unwritable
     from schedlab.cli.run import show
@@ -49,13 +53,15 @@ def verb(
         raise UsageError(
             "--baseline and --within are of the verdict, which --csv does not print: add -o, or --markdown"
         )
+    if live and output is None:
+        raise UsageError("--live is of the page, which --csv and --markdown do not write: add -o")
     refuse_unwritable(output=output)
     bound = compared.read_within(within) if within else None
     results = Results.open(find(result, out))
     if not results.runs and not results.warnings:
         raise UsageError(f"{results.folder} has no runs: none was finished, or its files are gone; run it again")
     if output:
-        write(results, output, baseline, bound)
+        write(results, output, baseline, bound, live)
     if form is Form.JSON:
         said = verdict.lines(results.judged(baseline, bound))
         print_json({"result": str(results.folder), "page": str(output), "verdict": said})

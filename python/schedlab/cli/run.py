@@ -68,6 +68,12 @@ def verb(
     trust: Annotated[
         bool, typer.Option("--trust", help="Agree to what the file runs and changes on this host; remembered.")
     ] = False,
+    progress: Annotated[
+        bool,
+        typer.Option(
+            "--progress", help="Print finished runs on standard error, a line each time, if that is no terminal."
+        ),
+    ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Print the whole plan; run and write nothing.")] = False,
     write: Annotated[
         Path | None, typer.Option("--write", metavar="FILE", help="Write the experiment in TOML; run nothing.")
@@ -190,10 +196,10 @@ def verb(
     with executing.connected(cluster):
         if until_known:
             in_turns = not all(target.repeatable for target in where)
-            some = lambda part, **how: _run(part, out, threads, targets=where, **how)  # noqa: E731
+            some = lambda part, **how: _run(part, out, threads, where, lines=progress, **how)  # noqa: E731
             results = comparing.until_known(experiment, fresh, some, in_turns, baseline, question)
         else:
-            results = _run(experiment, out, threads, where, fresh)
+            results = _run(experiment, out, threads, where, fresh, lines=progress)
     drawn = [(path, kind, draw(experiment, where, path, kind, shown)) for path, kind in pictures]
     which = f"the cell {escaped(cell)}" if cell else "the first cell"
     said = [(path, kind, ", ".join(filter(None, [which, stretch and str(stretch)]))) for path, kind, stretch in drawn]
@@ -301,12 +307,14 @@ def _run(
     targets: "list[Target]",
     fresh: bool,
     enough: "Callable[[Results], bool] | None" = None,
+    lines: bool = False,
 ) -> "Results":
+    """Run it, with a bar on a terminal; elsewhere with lines, if they are wanted."""
+    from schedlab.cli.output import progress_bar, progress_lines
     from schedlab.system.terminal import say
 
     if not sys.stderr.isatty():
-        return experiment.run(out, threads, fresh, None, targets, say, enough)
-    from schedlab.cli.output import progress_bar
+        return experiment.run(out, threads, fresh, progress_lines() if lines else None, targets, say, enough)
 
     with progress_bar(experiment.name) as progress:
         return experiment.run(out, threads, fresh, progress, targets, say, enough)

@@ -23,6 +23,7 @@ SUMMARIES = {
     "reproduce": "Rebuild published results: claim, published, predicted with its 95 % interval, error, verdict.",
     "report": "Write one HTML page about a result: verdict first, then tables, pictures and method; no network needed.",
     "lab": "Write one HTML page that holds the simulator and runs an experiment in the browser; no network needed.",
+    "serve": "Open the lab from a server on this computer: results, recordings, runs on the host and in guests.",
     "schema": "Print the JSON Schema of experiment files, or write it to a file for your editor.",
     "parity": "Run every scenario of the suite on the simulator and on this host, or in guests, and report "
     "where they agree.",

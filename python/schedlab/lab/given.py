@@ -1,7 +1,7 @@
 """What is put into a page: an experiment, the fields that differ from its file, other experiments, stored results."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,8 @@ class Given:
     notes: Sequence[str] = ()
     stored: dict[str, Any] | None = field(default=None)
     lessons: Sequence[Lesson] = ()
+    #: What a server adds to it (`schedlab.serve`); none in a file.
+    served: dict[str, Any] | None = field(default=None)
 
     def document(self) -> dict[str, Any]:
         """It as the page's script reads it (`web/src/types.ts`)."""
@@ -42,6 +44,7 @@ class Given:
             "examples": list(examples()),
             "stored": self.stored,
             "lessons": lessons,
+            "served": self.served,
         }
 
 
@@ -58,16 +61,22 @@ def of_file(path: Path, overrides: Sequence[str] = ()) -> Given:
 
 def of_results(folder: Path) -> Given:
     """The experiment of some results, and the numbers that are stored of its simulated cells."""
-    results = Results.open(folder)
+    return of_opened(Results.open(folder))
+
+
+def of_opened(results: Results, most: int = MOST_NUMBERS) -> Given:
+    """The same of results that are open, with at most that many numbers."""
     whole = Specification.from_dict(results.manifest["experiment"], results.name)
-    experiment = _refused(whole, str(folder))
+    experiment = refused(whole, str(results.folder))
     text = experiment.written()
-    return Given(results.name, f"{results.name}.toml", text, experiment, stored=_stored(results))
+    return Given(results.name, f"{results.name}.toml", text, experiment, stored=_stored(results, most))
 
 
 def of_lessons(lessons: Sequence[Lesson]) -> Given:
-    """Lessons; the experiment is that of the first one, at the first value of its knob."""
+    """Lessons; the experiment is that of the first one, at the first value of its knob, or the built-in one."""
     first = lessons[0]
+    if not first.experiment:
+        return replace(built_in(), name=first.name, lessons=lessons)
     settings = list(first.settings(first.knob["values"][0]).items())
     experiment = first.checked(first.knob["values"][0])
     return Given(first.name, f"{first.name}.toml", first.experiment, experiment, settings, lessons=lessons)
@@ -86,7 +95,7 @@ def examples() -> Iterator[dict[str, str]]:
 
 def _of_text(text: str, label: str, folder: Path, overrides: Sequence[str]) -> Given:
     """An experiment by its text; the fields that differ stay apart from it, so that the page can take them back."""
-    experiment = _refused(Specification.from_text(text, escaped(label), set=overrides, folder=folder), escaped(label))
+    experiment = refused(Specification.from_text(text, escaped(label), set=overrides, folder=folder), escaped(label))
     changed = [(path, value) for path, _, value in (one.partition("=") for one in overrides)]
     notes = list(experiment.notes)
     if names := _core.files_of_experiment(text, "toml", list(overrides)):
@@ -98,7 +107,7 @@ def _of_text(text: str, label: str, folder: Path, overrides: Sequence[str]) -> G
     return Given(experiment.name, Path(label).name, text, experiment, changed, notes)
 
 
-def _refused(experiment: Specification, label: str) -> Specification:
+def refused(experiment: Specification, label: str) -> Specification:
     """The experiment, if a page can run it."""
     if experiment.is_of_host:
         raise UsageError(f'{label}: machine = "host" is the computer in front of you, which a page cannot see')
@@ -112,13 +121,13 @@ def _refused(experiment: Specification, label: str) -> Specification:
     return experiment
 
 
-def _stored(results: Results) -> dict[str, Any]:
-    """The values of the shown metrics by seed, of the cells that were simulated."""
-    simulated = [cell for cell in results.manifest["cells"] if cell["on"].partition(":")[0] == "sim"]
+def _stored(results: Results, most: int) -> dict[str, Any]:
+    """The values of the shown metrics by seed, of the cells that were simulated as the experiment has them."""
+    simulated = [cell for cell in results.manifest["cells"] if cell["on"] == "sim"]
     entries = {(entry["scenario"], entry["metric"]): entry for entry in results.entries()}
     values = results.values_of(results.shown_metrics)
     numbers = sum(len(values[key].values) for key in entries if key in values)
-    share = min(1.0, MOST_NUMBERS / max(1, numbers))
+    share = min(1.0, most / max(1, numbers))
     cells = [_stored_cell(results, cell, entries, values, share) for cell in simulated]
     return {
         "folder": str(results.folder),
@@ -141,13 +150,15 @@ def _stored_cell(results: Results, cell: dict, entries: dict, values: Any, share
             "mean": entry["mean"], "half": half, "n": entry["n"],
             "seeds": found.seeds[:kept], "values": found.values[:kept],
         }  # fmt: skip
-    return {"factors": cell["factors"], "alike": cell["scenario"] in results.alike, "metrics": metrics}
+    # Where it ran is no field of an experiment.
+    factors = {path: level for path, level in cell["factors"].items() if path != "on"}
+    return {"factors": factors, "alike": cell["scenario"] in results.alike, "metrics": metrics}
 
 
 def _left(results: Results, simulated: Sequence[dict], share: float) -> str:
     """What is stored and not in the page."""
     others = len(results.manifest["cells"]) - len(simulated)
-    found = [f"{others} cells that were not simulated"] if others else []
+    found = [f"{others} cells of other places than sim"] if others else []
     if share < 1:
         found.append("the values of later seeds: the page checks those of the first ones")
     return "; ".join(found)

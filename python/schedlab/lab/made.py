@@ -1,4 +1,4 @@
-"""What the page is made of: the simulator as WebAssembly, and the scripts of page and worker. `make setup` makes them.
+"""What a page is made of: the simulator as WebAssembly, and the scripts of page and worker. `make setup` makes them.
 
 They are no part of the repository. Where a library for WebAssembly or node was missing, schedlab is installed without.
 """
@@ -10,35 +10,44 @@ from importlib.resources import files
 
 from schedlab.errors import UsageError
 
-#: The simulator (crates/web), and the scripts (web/src) of the page and of the worker that runs it.
-ENGINE, PAGE, WORKER = "engine.wasm", "page.js", "worker.js"
+#: The simulator (crates/web), and the scripts (web/src): of the lab's page, of live reports, of the pages of the
+#: gallery, and of the worker.
+ENGINE, PAGE, LIVE, GALLERY, WORKER = "engine.wasm", "page.js", "live.js", "gallery.js", "worker.js"
 #: What to do where one is missing.
 REMEDIES = {
     ENGINE: "it needs Rust's library for WebAssembly: rustup target add wasm32-unknown-unknown, then make web setup",
     PAGE: "it needs node and npm: install them, then make web setup",
+    LIVE: "it needs node and npm: install them, then make web setup",
+    GALLERY: "it needs node and npm: install them, then make web setup",
     WORKER: "it needs node and npm: install them, then make web setup",
 }
+#: Letters of base 85 (RFC 1924) that mean something in HTML, and those that stand for them (`web/src/packed.ts`).
+PLAIN = str.maketrans("&<>", ",.:")
 #: What would end a script too soon, or begin a comment within it.
 ENDINGS = ("</script", "<!--")
 
 
 @dataclass(frozen=True)
 class Made:
-    """The simulator, packed (base64 of gzip), and the two scripts."""
+    """The simulator, packed, and the two scripts."""
 
     engine: str
     page: str
     worker: str
 
 
-def made() -> Made:
-    """Read them. UsageError if one is missing."""
+def made(page: str = PAGE) -> Made:
+    """Read them, with the script of that page. UsageError if one is missing."""
     folder = files("schedlab.lab")
-    missing = [name for name in REMEDIES if not (folder / name).is_file()]
+    missing = [name for name in (ENGINE, page, WORKER) if not (folder / name).is_file()]
     if missing:
         raise UsageError(f"schedlab is installed without {' and '.join(missing)}: {REMEDIES[missing[0]]}")
-    packed = gzip.compress((folder / ENGINE).read_bytes(), 9, mtime=0)
-    return Made(base64.b64encode(packed).decode(), _script(PAGE), _script(WORKER))
+    return Made(packed((folder / ENGINE).read_bytes()), _script(page), _script(WORKER))
+
+
+def packed(data: bytes) -> str:
+    """Data as a page holds it: gzip in base 85, a sixteenth shorter than in base 64."""
+    return base64.b85encode(gzip.compress(data, 9, mtime=0)).decode().translate(PLAIN)
 
 
 def _script(name: str) -> str:

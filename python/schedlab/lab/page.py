@@ -6,7 +6,7 @@ from pathlib import Path
 from schedlab import _core
 from schedlab.errors import UsageError
 from schedlab.lab.given import Given
-from schedlab.lab.made import made
+from schedlab.lab.made import Made, made, packed
 from schedlab.pictures.style import DARK, LIGHT, variables
 from schedlab.system.escaped import escaped
 from schedlab.system.writing import replace
@@ -17,17 +17,21 @@ LARGEST = 2_500_000
 
 def write(given: Given, path: Path) -> int:
     """Write the page, whole or not at all; gives its size in bytes."""
-    content = escaped(_text(given)).encode()
-    if len(content) > LARGEST:
-        raise UsageError(f"{path}: the page would have {len(content)} bytes; at most {LARGEST} are allowed")
-    replace(path, content)
-    return len(content)
+    page = content(given, made())
+    if len(page) > LARGEST:
+        raise UsageError(f"{path}: the page would have {len(page)} bytes; at most {LARGEST} are allowed")
+    replace(path, page)
+    return len(page)
 
 
-def _text(given: Given) -> str:
+def content(given: Given, parts: Made) -> bytes:
+    """The page, from what it is made of."""
+    return escaped(_text(given, parts)).encode()
+
+
+def _text(given: Given, parts: Made) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    parts = made()
     environment = Environment(
         loader=PackageLoader("schedlab.lab"), autoescape=True, undefined=StrictUndefined, trim_blocks=True
     )
@@ -36,10 +40,12 @@ def _text(given: Given) -> str:
         file=given.file,
         notes=given.notes,
         stored_note=_note(given),
+        served=given.served is not None,
         engine=_core.version(),
         light=variables(LIGHT),
         dark=variables(DARK),
         given=_safe(given.document()),
+        schema=packed(json.dumps(json.loads(_core.schema()), separators=(",", ":")).encode()),
         worker=parts.worker,
         module=parts.engine,
         script=parts.page,

@@ -8,11 +8,14 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from math import isfinite
+from typing import TypeVar
 
 from schedlab.pictures import axes
 from schedlab.pictures.axes import Axis, Level
 from schedlab.pictures.style import CHART, DARK, LIGHT, SERIES, variables
 from schedlab.units import digits
+
+T = TypeVar("T")
 
 #: Of a chart on a page, in units of its drawing: it can be read at this width in pixels.
 WIDTH = 330
@@ -41,12 +44,13 @@ MARGIN = 5.0
 
 @dataclass(frozen=True)
 class Point:
-    """A mean at the place `x` (an index into the levels), with its bounds."""
+    """A mean at the place `x` (an index into the levels), with its bounds, and of how many values, if that is known."""
 
     x: int
     mean: float
     low: float
     high: float
+    n: int = 0
 
 
 @dataclass(frozen=True)
@@ -100,8 +104,8 @@ def stacked(drawings: Sequence[Drawing], gap: float = 24.0) -> Drawing:
     return Drawing(name, "".join(parts), max((one.width for one in drawings), default=0.0), max(0.0, y - gap))
 
 
-def panels(series: Sequence[Series]) -> list[list[Series]]:
-    """As many series a chart as there are colours."""
+def panels(series: Sequence[T]) -> list[list[T]]:
+    """As many series a chart as there are colours, or what there is for each of them."""
     return [list(series[place : place + COLOURS]) for place in range(0, len(series), COLOURS)] or [[]]
 
 

@@ -1,6 +1,6 @@
 """Differences with their intervals as shares of what they are compared with, the largest first."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 
@@ -25,6 +25,18 @@ class Effect:
     low: float
     high: float
     kind: int
+
+
+@dataclass(frozen=True)
+class Effects:
+    """What a drawing of the effects on a metric is drawn from, for those who draw it again with more."""
+
+    metric: str
+    base: str
+    within: float | None
+    rows: Sequence[Effect]
+    #: The factors of each base, and those of them that all cells have that are compared with it.
+    bases: Sequence[tuple[Mapping[str, str], Mapping[str, str]]]
 
 
 def effects(found: Sequence[Effect], base: str, within: float | None = None, width: float = WIDTH) -> Drawing:

@@ -7,7 +7,7 @@ tile has a frame, and those that are not shown to be worse a dot. More columns t
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
-from math import isfinite
+from math import isfinite, nan
 
 from schedlab.pictures import axes
 from schedlab.pictures.axes import Axis, Level
@@ -25,13 +25,16 @@ BEST, ACCEPTABLE = "best", "acceptable"
 
 @dataclass(frozen=True)
 class Tile:
-    """A value at a column and a row, and what is said of it."""
+    """A value at a column and a row, and what is said of it; its bounds, and of how many values it is the mean."""
 
     column: int
     row: int
     value: float
     tip: str
     mark: str = ""
+    low: float = nan
+    high: float = nan
+    n: int = 0
 
 
 @dataclass(frozen=True)

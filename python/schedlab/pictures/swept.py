@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from schedlab.pictures import axes, heat
 from schedlab.pictures.chart import COLOURS, Drawing, Point, Series, chart, panels
-from schedlab.pictures.tail import Percentile, longer, spelled, tail
+from schedlab.pictures.tail import Curve, Percentile, longer, spelled, tail
 from schedlab.units import convert, digits, readable_unit
 
 T = TypeVar("T")
@@ -38,6 +38,60 @@ SHADED = "shaded: not shown to be worse than the best; from top to bottom: so in
 
 
 @dataclass(frozen=True)
+class Plot:
+    """What a chart of means is drawn from, for those who draw it again with more points."""
+
+    #: The swept field of its axis, and the levels there.
+    over: str
+    levels: Sequence[str]
+    series: Sequence[Series]
+    #: Of each series: its metric, and the levels of the other factors that all its points have.
+    of: Sequence[tuple[str, Mapping[str, str]]]
+    title: str
+    heading: str
+    #: What a value of the engine is multiplied with to be in the unit of the chart.
+    by: float
+
+
+@dataclass(frozen=True)
+class Curves:
+    """What the drawings of a distribution are drawn from."""
+
+    #: The name of the distribution, and its statistics that are known.
+    of: str
+    metrics: Sequence[str]
+    #: The curves of each drawing.
+    parts: Sequence[Sequence[Curve]]
+    title: str
+    #: What a value of the engine is multiplied with to be in the unit of the drawings.
+    by: float
+
+
+@dataclass(frozen=True)
+class Map:
+    """A heat map: its tiles, and the levels of the further factors that all of them have."""
+
+    heading: str
+    held: Mapping[str, str]
+    tiles: Sequence[heat.Tile]
+
+
+@dataclass(frozen=True)
+class Maps:
+    """What the heat maps of a metric are drawn from."""
+
+    metric: str
+    #: The swept fields of columns and rows, and their levels.
+    over: tuple[str, str]
+    columns: Sequence[str]
+    rows: Sequence[str]
+    maps: Sequence[Map]
+    title: str
+    #: What a value of the engine is multiplied with to be in the unit of the maps.
+    by: float
+
+
+@dataclass(frozen=True)
 class Figure:
     """Drawings of one metric, or of one distribution: several, where there are more series than colours."""
 
@@ -45,6 +99,11 @@ class Figure:
     drawings: list[Drawing]
     #: What its points are, where that does not go without saying.
     points: str = ""
+    #: What each drawing shows, if they are charts of means over a factor.
+    plots: Sequence[Plot] = ()
+    #: The same, if they are tails of a distribution, or heat maps.
+    curves: Curves | None = None
+    maps: Maps | None = None
 
 
 def figures(
@@ -102,7 +161,9 @@ def of_distribution(cells: Sequence[Mapping], name: str, metrics: Sequence[str],
     title = f"{name} [{unit}]" if unit != "1" else name
     parts = [curves[place : place + COLOURS] for place in range(0, len(curves), COLOURS)]
     of = "" if drawn is cells else f" of {len(drawn)} of {len(cells):,} cells"
-    return Figure(f"{name}: all percentiles{of}", [tail(part, title, among=curves) for part in parts], KEPT)
+    drawings = [tail(part, title, among=curves) for part in parts]
+    shown = Curves(name, metrics, parts, title, convert(1.0, _base(drawn, metrics, entries), unit))
+    return Figure(f"{name}: all percentiles{of}", drawings, KEPT, curves=shown)
 
 
 def spread_over(cells: Sequence[T], count: int) -> list[T]:
@@ -134,6 +195,7 @@ def _means(cells: Sequence[Mapping], title: str, metrics: Sequence[str], entries
     jobs = {_split(metric)[0] for metric in metrics}
     apart = len(jobs) > 1 and second is not None and len(jobs) * len(values[second]) > COLOURS
     charts: dict[str, dict[str, list[tuple[Point, str | None]]]] = {}
+    held: dict[tuple[str, str], tuple[str, dict[str, str]]] = {}
     drawn = [cell for cell in cells if not first or cell["factors"][first] in places]
     unit = _unit(drawn, metrics, entries)
     for metric in metrics:
@@ -145,7 +207,8 @@ def _means(cells: Sequence[Mapping], title: str, metrics: Sequence[str], entries
             heading = ", ".join(filter(None, [(job or ALL) if apart else "", named(cell, further)]))
             name = ", ".join(filter(None, ["" if apart else job, named(cell, [second] if second else [])]))
             place = places[cell["factors"][first]] if first else 0
-            found = Point(place, *in_unit(entry, unit)), marks.get((cell["scenario"], metric))
+            found = Point(place, *in_unit(entry, unit), entry.get("n", 0)), marks.get((cell["scenario"], metric))
+            held[heading, name] = metric, {factor: cell["factors"][factor] for factor in others}
             charts.setdefault(heading, {}).setdefault(name, []).append(found)
     known = {metric for _, metric in marks}
     accepting = any(metric in known for metric in metrics)
@@ -159,18 +222,20 @@ def _means(cells: Sequence[Mapping], title: str, metrics: Sequence[str], entries
     among = [one for of in lines.values() for one in of]
     shown = list(lines.items())[:MOST_PANELS]
     left = f"{len(lines) - MOST_PANELS} more charts are not shown" if len(lines) > MOST_PANELS else ""
-    drawings = [
-        chart(levels, part, first, y_title, among=among, heading=heading)
+    by = convert(1.0, _base(drawn, metrics, entries), unit)
+    plots = [
+        Plot(first, levels, part, keys, y_title, heading, by)
         for heading, of in shown
-        for part in panels(of)
+        for part, keys in zip(panels(of), panels([held[heading, name] for name in charts[heading]]), strict=True)
     ]
+    drawings = [chart(levels, one.series, first, y_title, among=among, heading=one.heading) for one in plots]
     few = (
         f"{len(levels)} of {len(values[first]):,} levels of {first}"
         if first and len(levels) < len(values[first])
         else ""
     )
     points = [few, left, SHADED if any(one.accepted for one in among) else ""]
-    return Figure(title, drawings, "; ".join(filter(None, points)))
+    return Figure(title, drawings, "; ".join(filter(None, points)), plots if first else ())
 
 
 def _series(name: str, points: Sequence[tuple[Point, str | None]], accepting: bool) -> Series:
@@ -223,6 +288,7 @@ def _map(
     drawn = [cell for cell in cells if cell["factors"][x] in at[0] and cell["factors"][y] in at[1]]
     unit = _unit(drawn, [metric], entries)
     found: dict[str, list[heat.Tile]] = {}
+    held: dict[str, dict[str, str]] = {}
     for cell in drawn:
         entry, own = entries.get((cell["scenario"], metric)), cell["factors"]
         if entry is not None and entry["mean"] is not None:
@@ -230,8 +296,9 @@ def _map(
             bounds = f" [{digits(low)}, {digits(high)}]" if isfinite(low) else ""
             mark = marks.get((cell["scenario"], metric), "")
             tip = ", ".join(filter(None, [f"{named(cell, [x, y])}: {digits(mean)}{bounds}", mark]))
-            tile = heat.Tile(at[0][own[x]], at[1][own[y]], mean, tip, mark)
+            tile = heat.Tile(at[0][own[x]], at[1][own[y]], mean, tip, mark, low, high, entry.get("n", 0))
             found.setdefault(named(cell, further), []).append(tile)
+            held[named(cell, further)] = {factor: own[factor] for factor in further}
     if not found:
         return None
     scale = heat.Scale.of([tile.value for tiles in found.values() for tile in tiles])
@@ -246,7 +313,10 @@ def _map(
         if len(levels) < len(values[factor])
     ]
     said += [f"{len(found) - MOST_PANELS} more maps are not shown"] if len(found) > MOST_PANELS else []
-    return Figure(f"{metric} by {_short(x)} and {_short(y)}", drawings, "; ".join(said))
+    by = convert(1.0, _base(drawn, [metric], entries), unit)
+    own = [Map(heading, held[heading], tiles) for heading, tiles in shown]
+    whole = Maps(metric, (x, y), columns, rows, own, titles[2], by)
+    return Figure(f"{metric} by {_short(x)} and {_short(y)}", drawings, "; ".join(said), maps=whole)
 
 
 def _follows(cells: Sequence[Mapping], first: str, factor: str) -> bool:
@@ -274,9 +344,20 @@ def _short(factor: str) -> str:
 
 def _unit(cells: Sequence[Mapping], metrics: Sequence[str], entries: Entries) -> str:
     """The unit in which these means are read most easily."""
-    found = [entry for cell in cells for metric in metrics if (entry := entries.get((cell["scenario"], metric)))]
-    found = [entry for entry in found if entry["mean"] is not None]
+    found = _known(cells, metrics, entries)
     return readable_unit(found[0]["unit"], max(abs(entry["mean"]) for entry in found)) if found else "1"
+
+
+def _base(cells: Sequence[Mapping], metrics: Sequence[str], entries: Entries) -> str:
+    """The unit in which the engine reports them."""
+    found = _known(cells, metrics, entries)
+    return found[0]["unit"] if found else "1"
+
+
+def _known(cells: Sequence[Mapping], metrics: Sequence[str], entries: Entries) -> list[Mapping]:
+    """The rows of these metrics that have a mean."""
+    found = [entry for cell in cells for metric in metrics if (entry := entries.get((cell["scenario"], metric)))]
+    return [entry for entry in found if entry["mean"] is not None]
 
 
 def in_unit(entry: Mapping, unit: str) -> tuple[float, float, float]:

@@ -22,22 +22,30 @@ from schedlab.units import counted, readable_unit
 MOST_MACHINES = 20
 #: Differences of a metric that are drawn, the largest.
 MOST_EFFECTS = 24
+#: Why a live page computes nothing in a figure of predictions.
+MEASURED = "Stored results only: each point has a measured value next to the predicted one, and a page cannot measure."
 
 
-def write(results: Results, path: Path, baseline: str | None = None, within: float | None = None) -> None:
+def write(
+    results: Results, path: Path, baseline: str | None = None, within: float | None = None, is_live: bool = False
+) -> None:
     """Write the page. `baseline` and `within` are those of its verdict, as `Results.judged` takes them.
 
-    Raises `UsageError` for sealed results: a page shows settings.
+    A live one has the simulator in it. Raises `UsageError` for sealed results: a page shows settings; and for a live
+    page of results of which nothing was simulated.
     """
     file, text = method.file(results)
     judged = results.judged(baseline, within)
     foreseen = results.predictions(within)
     bests = page.of_table(verdict.table(judged), "best")
     figures, changed, drawn = _figures(results, judged), _effects(results, judged), _schedule(results)
+    predictions = _predicted(results, foreseen)
+    own = _live(results, [*figures, *changed, *predictions, drawn]) if is_live else {"live": None}
     machines = results.manifest["machines"]
     page.write(
         "measured.html",
         path,
+        **own,
         title=results.manifest["question"] or results.name,
         basis=page.over_seeds(results.repeats),
         results=results,
@@ -46,7 +54,7 @@ def write(results: Results, path: Path, baseline: str | None = None, within: flo
         warnings=gathered(results.warnings),
         verdict=[*predicted.lines(foreseen), *verdict.lines(judged)],
         predictions=page.of_table(predicted.table(foreseen), "predicted"),
-        predicted=_predicted(results, foreseen),
+        predicted=predictions,
         bests=bests,
         contents=[
             ("verdict", "Verdict"),
@@ -75,6 +83,13 @@ def write(results: Results, path: Path, baseline: str | None = None, within: flo
     )
 
 
+def _live(results: Results, figures: Sequence[dict]) -> dict[str, Any]:
+    """What a live page has of its own, and how large it may be."""
+    from schedlab.report import live
+
+    return {"live": live.put_in(results, figures), "most": live.LARGEST}
+
+
 def _method(results: Results, judged: Judged) -> page.Grid:
     columns = [Column("part", key=True), Column("how", prose=True)]
     return page.grid(columns, method.rows(results, judged), name="method")
@@ -96,7 +111,7 @@ def _where(cell: dict[str, Any]) -> str:
     return ", ".join(f"{name} = {level_name(value)}" for name, value in cell["factors"].items())
 
 
-def _schedule(results: Results) -> dict[str, str]:
+def _schedule(results: Results) -> dict[str, Any]:
     """The stretch that matters of the first cell's first run, simulated."""
     cell, seed = results.manifest["cells"][0], results.seeds[0]
     where = _where(cell)
@@ -107,6 +122,7 @@ def _schedule(results: Results) -> dict[str, str]:
         "id": "schedule",
         "title": f"A schedule{simulated}, {stretch}" + (f" ({where})" if where else ""),
         "picture": page.schedule(run, stretch),
+        "stretch": {"from": stretch.begin, "to": stretch.end, "seed": seed},
         "origin": page.origin(results.name, [cell["scenario"]], f"seed {seed}"),
     }
 
@@ -121,6 +137,9 @@ def _figures(results: Results, judged: Judged) -> list[dict[str, Any]]:
             "title": figure.title,
             "pictures": [drawing.embedded() for drawing in figure.drawings],
             "origin": f"{figure.points}; {caption}" if figure.points else caption,
+            "plots": figure.plots,
+            "curves": figure.curves,
+            "maps": figure.maps,
         }
         for figure in results.figures(results.shown_metrics, judged)
     ]
@@ -131,6 +150,7 @@ def _effects(results: Results, judged: Judged) -> list[dict[str, Any]]:
     shown = [*judged.given, *judged.settings]
     cells = {cell["scenario"]: cell for cell in results.manifest["cells"]}
     within = None if judged.question.within is None else 100 * judged.question.within
+    bases = [_base(group.base, judged.given) for group in judged.groups]
     figures = []
     for metric in [*judged.metrics, *judged.undirected]:
         rows = [row for row in judged.differences if row["metric"] == metric and row["relative"] is not None]
@@ -148,9 +168,15 @@ def _effects(results: Results, judged: Judged) -> list[dict[str, Any]]:
                     "title": f"{metric}: effects",
                     "pictures": [effects.effects(drawn, judged.base, within, WIDTH).embedded()],
                     "origin": f"{said}; {of}",
+                    "effects": effects.Effects(metric, judged.base, within, drawn, bases),
                 }
             )
     return figures
+
+
+def _base(cell: dict[str, Any], given: Sequence[str]) -> tuple[dict[str, str], dict[str, str]]:
+    """The factors of a base, and those that its whole group has."""
+    return cell["factors"], {name: cell["factors"][name] for name in given}
 
 
 def _predicted(results: Results, found: Sequence[Prediction]) -> list[dict[str, Any]]:
@@ -172,6 +198,7 @@ def _predicted(results: Results, found: Sequence[Prediction]) -> list[dict[str, 
                 "title": f"{metric}: predicted over measured",
                 "pictures": [drawing.embedded() for drawing in drawings],
                 "origin": f"line: the same; {page.origin(results.name, scenarios, method.seeds_each(results))}",
+                "still": MEASURED,
             }
         )
     return figures

@@ -1,5 +1,5 @@
 """One self-contained page: the frame that every report shares. No network; light and dark by the reader's choice; no
-script but that of a recording's timeline."""
+script but that of a recording's timeline, and of a live report."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from schedlab import _core
+from schedlab.errors import UsageError
 from schedlab.pictures.schedule import Stretch, drawn
 from schedlab.pictures.style import CHART, DARK, LIGHT, variables
 from schedlab.specification import spelled
@@ -127,10 +128,11 @@ def breakable_heading(heading: str) -> str:
     return re.sub(BREAK, "\u200b", heading)
 
 
-def write(template: str, path: Path, **values: Any) -> None:
+def write(template: str, path: Path, most: int | None = None, **values: Any) -> None:
     """Fill a template of the `templates` folder and put the page under `path`, whole or not at all.
 
-    Every page has its `basis`: what its numbers are means of, and what its intervals are.
+    Every page has its `basis`: what its numbers are means of, and what its intervals are. Refused are pages of more
+    than `most` bytes.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
@@ -140,7 +142,13 @@ def write(template: str, path: Path, **values: Any) -> None:
     environment.globals.update(breakable=breakable, breakable_heading=breakable_heading)
     style = {"light": variables(LIGHT), "dark": variables(DARK), "chart_style": CHART, "breaks": BREAKS}
     text = environment.get_template(template).render(engine=_core.version(), **style, **values)
-    replace(Path(path), escaped(text).encode())
+    content = escaped(text).encode()
+    if most is not None and len(content) > most:
+        raise UsageError(
+            f"{path}: the page would have {len(content):,} bytes, and with the simulator in it at most {most:,} are "
+            "allowed: leave out --live, or name fewer metrics in the experiment"
+        )
+    replace(Path(path), content)
 
 
 def origin(name: str, scenarios: list[str], seeds: str) -> str:

@@ -6,6 +6,7 @@ looked at, and refused before a byte of it is read.
 
 import json as json_text
 import os
+import re
 import stat
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,8 @@ from schedlab.system.terminal import detail
 MIB = 1 << 20
 #: Largest file of each kind, bytes.
 EXPERIMENT, MANIFEST, LOG, SMALL, OBJECT = 4 * MIB, 256 * MIB, 1024 * MIB, MIB, 64 * MIB
+#: How JSON spells half of a character of two halves.
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _KINDS = {
     stat.S_ISDIR: "a folder",
     stat.S_ISFIFO: "a pipe (FIFO)",
@@ -56,9 +59,15 @@ def json(path: str | Path, most: int, remedy: str) -> Any:
 
 
 def document(found: str | bytes, path: str | Path, remedy: str) -> Any:
-    """What JSON says, read from that file."""
+    """What JSON says, read from that file. Its texts can be written as UTF-8: no half of a character is alone."""
     try:
-        return json_text.loads(found)
+        spelled = found if isinstance(found, str) else found.decode()
+        read = json_text.loads(spelled)
+        if _HALF.search(spelled):
+            json_text.dumps(read, ensure_ascii=False).encode()
+        return read
+    except UnicodeEncodeError:
+        raise UsageError(f"{path} is damaged (half of a character, a lone surrogate, is in a text); {remedy}") from None
     except (ValueError, RecursionError) as why:
         raise UsageError(f"{path} is damaged ({why}); {remedy}") from None
 

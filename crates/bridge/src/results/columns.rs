@@ -4,6 +4,9 @@ use super::{Opened, SEEDED, Seeded, Texts, Words, numbers, read::Runs, values};
 use arrow_array::Array;
 use std::{collections::HashSet, ops::Range, path::Path};
 
+/// No run gives a larger value, of whatever unit: the longest time in ns has twenty digits. Sums of squares of it are numbers still.
+const LARGEST: f64 = 1e100;
+
 /// The values of a metric in the runs of a scenario: unit, seeds, values.
 pub type Found = (Option<String>, Vec<u64>, Vec<Option<f64>>);
 
@@ -35,7 +38,7 @@ impl Columns {
     /// Adds the values that one more file has of these metrics in these runs.
     ///
     /// # Errors
-    /// If it is no file of results.
+    /// If it is no file of results, has a value that no run gives, a second value of a run, or two units of a metric.
     pub fn add(&mut self, path: &Path, runs: &Runs, wanted: &HashSet<String>) -> Result<(), String> {
         for batch in Opened::at(path)?.columns(&["scenario", "seed", SEEDED, "metric", "unit", "value"])? {
             let batch = batch.map_err(|why| why.to_string())?;
@@ -56,10 +59,29 @@ impl Columns {
                     self.columns.push(Column { unit: units.at(place).map(str::to_owned), rows: Vec::new() });
                 }
                 let (known, seed, value) = (read.is_valid(place), seeds.value(place), read.value(place));
+                if known && (value.is_nan() || value.abs() > LARGEST) {
+                    let name = metrics.at(place).unwrap_or_default();
+                    return Err(format!("{name} is {value:?} in a run of seed {seed}; no run gives that"));
+                }
+                let unit = units.at(place);
+                if unit != self.columns[metric as usize].unit.as_deref() {
+                    let name = metrics.at(place).unwrap_or_default();
+                    let one = self.columns[metric as usize].unit.as_deref().unwrap_or("no unit");
+                    return Err(format!(
+                        "{name} is in {one} and in {}; a metric has one unit",
+                        unit.unwrap_or("no unit")
+                    ));
+                }
                 self.columns[metric as usize].rows.push(Row { scenario, known, seed, value });
             }
         }
-        self.columns.iter_mut().for_each(Column::settle);
+        for (number, column) in (0..).zip(&mut self.columns) {
+            column.settle();
+            if let Some(seed) = column.twice() {
+                let name = self.metrics.text(number);
+                return Err(format!("{name} has two values in the run of seed {seed}; a run has one"));
+            }
+        }
         Ok(())
     }
 
@@ -115,6 +137,18 @@ impl Column {
         if !self.rows.is_sorted_by_key(|row| row.scenario) {
             self.rows.sort_by_key(|row| row.scenario);
         }
+    }
+
+    /// The seed of a run that has a second row. Runs mostly come in the order of their seeds, and then nothing is sorted.
+    fn twice(&self) -> Option<u64> {
+        self.rows.chunk_by(|a, b| a.scenario == b.scenario).find_map(|runs| {
+            if runs.is_sorted_by(|a, b| a.seed < b.seed) {
+                return None;
+            }
+            let mut seeds: Vec<u64> = runs.iter().map(|run| run.seed).collect();
+            seeds.sort_unstable();
+            seeds.windows(2).find(|pair| pair[0] == pair[1]).map(|pair| pair[0])
+        })
     }
 
     fn of(&self, scenario: u32) -> Range<usize> {

@@ -1,6 +1,10 @@
 //! `/proc/PID/stat`, of a process or of a thread.
 
 use super::text::{number, words};
+use std::{fs::File, io::Read, path::Path};
+
+/// Bytes that the file has at most, with room to spare: fifty numbers of up to 20 digits, and a name of up to 64 bytes.
+const LONGEST: usize = 2048;
 
 /// The file's fields, by their numbers in proc(5). The name is in parentheses and may contain any byte, parentheses too.
 #[derive(Debug, Clone, Copy)]
@@ -45,6 +49,13 @@ impl<'a> TaskStat<'a> {
     }
 }
 
+/// What is made of such a file; it is read by a single call, without an allocation. None if there is no such task.
+pub fn of_stat<T>(file: impl AsRef<Path>, made: impl FnOnce(&TaskStat) -> Option<T>) -> Option<T> {
+    let mut bytes = [0; LONGEST];
+    let read = File::open(file).ok()?.read(&mut bytes).ok()?;
+    made(&TaskStat::of(bytes.get(..read)?)?)
+}
+
 /// When a process started, in clock ticks since boot; none if there is no such process, or only a zombie is left of it.
 pub fn start_of(pid: i32) -> Option<u64> {
     start_in(&format!("/proc/{pid}/stat"))
@@ -56,9 +67,7 @@ pub fn start_of_thread(process: i32, thread: i32) -> Option<u64> {
 }
 
 fn start_in(file: &str) -> Option<u64> {
-    let text = std::fs::read(file).ok()?;
-    let stat = TaskStat::of(&text)?;
-    if matches!(stat.state()?, b'Z' | b'X') { None } else { stat.number(22) }
+    of_stat(file, |stat| if matches!(stat.state()?, b'Z' | b'X') { None } else { stat.number(22) })
 }
 
 /// The name of a process; none if there is no such process.

@@ -9,11 +9,11 @@
 //! So it is from 0 to 1, half of the way to 1 after a half-life in focus, and the same whether it is computed in one step or in many, but
 //! for the last digits.
 
-use crate::Nanos;
+use crate::{Nanos, real::exp2};
 
 /// The part of old attention that is left after a time.
 pub(super) fn kept(time: Nanos, half_life: Nanos) -> f64 {
-    (-(time as f64) / half_life as f64).exp2()
+    exp2(-(time as f64) / half_life as f64)
 }
 
 /// Attention after a time with or without the focus.

@@ -41,7 +41,8 @@ pub fn schema(catalogue: &Catalogue<'_>) -> Value {
         extend(&mut properties[field], one_of(family, |info| policy(info, &quantity)));
     }
     let mut programs: Vec<Value> = catalogue.workloads.iter().map(|info| loaded_job(info, &job, &quantity)).collect();
-    programs.push(stepped_job(&job));
+    programs.push(job_of("steps", "A program written out.", &job));
+    programs.push(job_of("replay", "Tasks of a recording.", &job));
     let name = json!({ "pattern": r"^[\w-]{1,64}$" });
     extend(
         &mut properties["workload"],
@@ -184,10 +185,13 @@ fn policy(info: &Info, quantities: &Quantities) -> Value {
     entry(info, "name", quantities.parameters(info))
 }
 
+/// What a job does is said by one of these fields.
+const WORK: [&str; 3] = ["load", "steps", "replay"];
+
 /// The fields of every job, without those in which programs differ.
 fn job_fields(job: &Value) -> Map<String, Value> {
     let mut fields = job["properties"].as_object().cloned().unwrap_or_default();
-    fields.retain(|field, _| shape::job_fields().contains(&field.as_str()) && field != "load" && field != "steps");
+    fields.retain(|field, _| shape::job_fields().contains(&field.as_str()) && !WORK.contains(&field.as_str()));
     fields
 }
 
@@ -197,15 +201,16 @@ fn loaded_job(info: &Info, job: &Value, quantities: &Quantities) -> Value {
     entry(info, "load", fields)
 }
 
-fn stepped_job(job: &Value) -> Value {
+/// A job whose work is said by that field of its own.
+fn job_of(work: &str, description: &str, job: &Value) -> Value {
     let mut fields = job_fields(job);
-    fields.insert("steps".to_owned(), job["properties"]["steps"].clone());
+    fields.insert(work.to_owned(), job["properties"][work].clone());
     json!({
-        "title": "steps",
-        "description": "A program written out.",
+        "title": work,
+        "description": description,
         "type": "object",
         "properties": fields,
-        "required": ["steps"],
+        "required": [work],
         "additionalProperties": false,
     })
 }

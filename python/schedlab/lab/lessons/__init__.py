@@ -5,13 +5,18 @@ predicted.
 
     title, question, explanation     texts; paragraphs are apart by an empty line, `code` stands between backquotes
     report                           the reproduction that it is about; none, if it is from the textbook
-    experiment, or reproduction      the text of an experiment file, or a file of a reproduction
+    experiment, or reproduction      the text of an experiment file, or a file of a reproduction; a lesson about a typed
+                                     reference string has neither: its metrics are eviction policies, whose faults are
+                                     shown at each number of frames
     set                              paths and values, as with --set
     knob                             a path, its label, and the values that it has
     shows                            metrics with labels and units; the first one is predicted
     predict                          what is asked, and a text for each direction: falls, same, rises, from the first
                                      value of the knob to the last, or to the one that `to` names
     published                        values of the report: at which value of the knob, of which metric
+    typed                            what a reader may type in: the `kind` of list (references, cylinders, bursts), the
+                                     `text` that is there at first, one or two policies as `choices`, and `numbers`:
+                                     `frames` of references, `head` and `cylinders` of cylinders
 """
 
 import tomllib
@@ -40,13 +45,14 @@ class Lesson:
     title: str
     question: str
     explanation: str
-    experiment: str
     knob: Mapping[str, Any]
     shows: tuple[Mapping[str, str], ...]
     predict: Mapping[str, Any]
+    experiment: str = ""
     report: str | None = None
     set: Mapping[str, Any] | None = None
     published: tuple[Mapping[str, Any], ...] = ()
+    typed: Mapping[str, Any] | None = None
 
     def settings(self, value: Any) -> dict[str, str]:
         """What is set where the knob has that value, as after --set."""
@@ -66,12 +72,18 @@ class Lesson:
             "explanation": self.explanation,
             "text": self.experiment,
             "set": {path: str(value) for path, value in (self.set or {}).items()},
-            "seeds": len(self.checked(self.knob["values"][0]).seeds),
-            "knob": {**self.knob, "values": [str(value) for value in self.knob["values"]]},
+            "seeds": len(self.checked(self.knob["values"][0]).seeds) if self.experiment else 1,
+            "knob": {"path": "", **self.knob, "values": [str(value) for value in self.knob["values"]]},
             "shows": list(self.shows),
             "predict": {**self.predict, "to": str(self.predict["to"]) if "to" in self.predict else None},
             "published": [{**row, "at": str(row["at"])} for row in self.published],
+            "typed": {"numbers": {}, **self.typed, "text": self.typed["text"].strip()} if self.typed else None,
         }
+
+    @property
+    def least(self) -> float:
+        """A change of less than this, as a share, is none. Faults are counted: any change is one."""
+        return NOTICEABLE if self.experiment else 0
 
     def ends(self) -> tuple[Any, Any]:
         """The two values of the knob that the prediction is about."""
@@ -93,13 +105,14 @@ def named(name: str) -> Lesson:
     return known[name]
 
 
-def direction(first: Sequence[float], last: Sequence[float]) -> str:
+def direction(first: Sequence[float], last: Sequence[float], least: float = NOTICEABLE) -> str:
     """Which way a metric went, by its values of each seed, which are pairs.
 
-    It went nowhere if its mean changed by less than a tenth, or if 0 is in the interval of the mean difference.
+    It went nowhere if its mean changed by less than a tenth, or by less than `least` as a share; or if 0 is in the
+    interval of the mean difference.
     """
     one, other = fmean(first), fmean(last)
-    if abs(other - one) <= NOTICEABLE * max(abs(one), abs(other)):
+    if abs(other - one) <= least * max(abs(one), abs(other)):
         return SAME
     change = mean_interval([late - early for early, late in zip(first, last, strict=False)])
     if change.low <= 0 <= change.high:

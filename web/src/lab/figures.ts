@@ -1,16 +1,16 @@
 // The figures and tables of the page, from the runs that are there.
 
-import * as compare from "./compare";
-import { fill, make, the } from "./dom";
+import * as compare from "../compare";
+import { fill, make, the } from "../dom";
 import * as ecdf from "./ecdf";
 import * as felt from "./felt";
-import { soon } from "./frames";
-import type { Setting } from "./setting";
-import type { Checked } from "./stored";
-import { Timeline, type Rows } from "./timeline";
-import { digits, duration, readable } from "./units";
-import { View } from "./view";
-import type { Outline, Picture, StoredCell } from "./types";
+import { atOnce, soon } from "../frames";
+import type { Setting } from "../setting";
+import type { Checked } from "../stored";
+import { Timeline, type Rows } from "../timeline";
+import { counted, digits, duration, readable } from "../units";
+import { View } from "../view";
+import type { Outline, Picture, StoredCell } from "../types";
 
 /** Spans that a first look shows, of all processors. */
 const FIRST_LOOK = 250;
@@ -60,16 +60,14 @@ export class Figures {
     this.view.forget();
   }
 
-  /** Takes new runs; draws them with the next frame, then calls `drawn`. */
+  /** Takes new runs and draws them; calls `drawn` with the frame that shows them. */
   show(shown: Shown, drawn: () => void): void {
     this.shown = shown;
     const { pictures } = shown;
     this.lay(shown);
     this.view.fit(Math.max(...pictures.map(({ run }) => run.elapsed)), firstLook(pictures[0]!));
-    soon("all", () => {
-      this.draw();
-      drawn();
-    });
+    atOnce("all", () => this.draw());
+    soon("drawn", drawn);
   }
 
   /** Gives each job a lane, or each task. */
@@ -92,8 +90,9 @@ export class Figures {
   private draw(): void {
     if (!this.shown) return;
     const { pictures } = this.shown;
-    this.timelines();
+    // Canvases first: how wide they are is known as long as nothing else has changed.
     this.waits();
+    this.timelines();
     this.means();
     felt.show(the<HTMLTableElement>("felt"), pictures.map(({ run }, place) => ({ name: "AB"[place]!, rows: run.rows })), jobsOf(this.shown));
     const warnings = [...new Set(pictures.flatMap((picture) => picture.run.warnings))];
@@ -155,7 +154,7 @@ export class Figures {
     const seeded = pictures.some(({ run }) => run.seeded), done = runs[runs.length - 1]!.count;
     the("basis").textContent = compare.basis(setting.seeds, done, runs.length > 1, seeded);
     const { run } = pictures[0]!, count = seeded ? `; n = ${done} of ${setting.seeds}` : "";
-    the("state").textContent = `Runs of ${duration(run.elapsed)} on ${run.processors} processor${run.processors === 1 ? "" : "s"}, ${run.tasks.length} tasks${count}.`;
+    the("state").textContent = `Runs of ${duration(run.elapsed)} on ${counted(run.processors, "processor")}, ${counted(run.tasks.length, "task")}${count}.`;
     this.stored();
     this.all();
   }

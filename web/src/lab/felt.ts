@@ -1,8 +1,8 @@
 // What the tasks of each job felt in one run: columns of the metrics that jobs have, as far as a run has them.
 
-import { fill } from "./dom";
-import { digits, readable } from "./units";
-import type { Row } from "./types";
+import { fill } from "../dom";
+import { digits, readable } from "../units";
+import type { Row } from "../types";
 
 /** Metrics of a job and what a column calls them. */
 const COLUMNS: [metric: string, heading: string][] = [

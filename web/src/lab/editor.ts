@@ -1,13 +1,19 @@
-// The editor of the experiment file: a text with numbered lines. What is wrong with it is said by the engine, at its line.
+// The editor of the experiment file: a text with numbered lines, and a list of what may be written at the cursor. What is wrong with
+// it is said by the engine, at its line.
 
-import { make } from "./dom";
-import type { Fault } from "./types";
+import { Completion } from "./completion";
+import { make, the } from "../dom";
+import { unpacked } from "../packed";
+import type { Schema } from "./offers";
+import type { Fault } from "../types";
 
 /** A text is resolved when a hand has rested for so long, ms. */
 const REST = 250;
 
 export class Editor {
   private timer = 0;
+  /** Once the schema is unpacked. */
+  completion: Completion | null = null;
 
   constructor(private readonly area: HTMLTextAreaElement, private readonly gutter: HTMLElement, private readonly message: HTMLElement, private readonly changed: (text: string) => void) {
     area.addEventListener("input", () => {
@@ -16,6 +22,7 @@ export class Editor {
       this.timer = window.setTimeout(() => this.flush(), REST);
     });
     area.addEventListener("scroll", () => (gutter.scrollTop = area.scrollTop));
+    void unpacked<Schema>(the("schema").textContent!).then((schema) => (this.completion = new Completion(area, the("completions"), schema)));
   }
 
   /** Gives on what was typed and has not been, before something else changes. */
@@ -30,6 +37,7 @@ export class Editor {
   put(text: string): void {
     if (this.area.value === text) return;
     this.area.value = text;
+    this.completion?.close();
     this.number();
   }
 

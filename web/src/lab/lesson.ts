@@ -2,26 +2,32 @@
 //
 // The runs are asked of a session of their own, so that the lab below is free meanwhile.
 
-import { Runs } from "./compare";
-import { fill, make, the, type Column } from "./dom";
-import { Dropped, type Session } from "./session";
-import { interval, type Interval } from "./student";
-import { readable, spread } from "./units";
-import type { Direction, Lesson, Picture, Row } from "./types";
+import { Runs } from "../compare";
+import { fill, make, the, type Column } from "../dom";
+import { Dropped, type Session } from "../session";
+import { interval, type Interval } from "../student";
+import { Typing } from "../typed/typed";
+import { addressOf, lessonOf } from "../typed/entry";
+import { readable, spread } from "../units";
+import type { Direction, Lesson, Picture, References, Row } from "../types";
 
 /** A change of less than this, as a share of the larger of the two, is none. As in python/schedlab/lab/lessons. */
 const NOTICEABLE = 0.1;
 const DIRECTIONS: Direction[] = ["falls", "same", "rises"];
-/** How an address names a lesson of the page. */
-const ADDRESS = "#lesson=";
 
-export const isLesson = (hash: string): boolean => hash.startsWith(ADDRESS);
-export const addressOf = ({ name }: Lesson): string => ADDRESS + encodeURIComponent(name);
+/** The lab below a lesson. */
+export interface Below {
+  /** Shows the experiment of a lesson, with its knob at that value. */
+  teach(lesson: Lesson, value: string): void;
+  /** The lesson has another address now, as long as its experiment is as it begins. */
+  called(hash: string): void;
+  experiment(text: string, set: Record<string, string>, heading: string): void;
+}
 
 /** Which way a metric went, by its values of each seed, which are pairs. It went nowhere if 0 is in the interval of the mean difference. */
-export function direction(first: number[], last: number[]): Direction {
+export function direction(first: number[], last: number[], least = NOTICEABLE): Direction {
   const one = interval(first).mean, other = interval(last).mean;
-  if (Math.abs(other - one) <= NOTICEABLE * Math.max(Math.abs(one), Math.abs(other)) || !isShown(first, last)) return "same";
+  if (Math.abs(other - one) <= least * Math.max(Math.abs(one), Math.abs(other)) || !isShown(first, last)) return "same";
   return other > one ? "rises" : "falls";
 }
 
@@ -34,37 +40,46 @@ function isShown(first: number[], last: number[]): boolean {
 export class Course {
   private lesson: Lesson;
   private session: Session | null = null;
+  private readonly typing: Typing;
 
-  constructor(
-    private readonly lessons: Lesson[],
-    hash: string,
-    addressed: boolean,
-    private readonly begun: () => Promise<Session>,
-    private readonly open: (lesson: Lesson, value: string) => void,
-  ) {
+  /** `addressed`: the address has a setting of the lab, not a lesson. */
+  constructor(private readonly lessons: Lesson[], hash: string, addressed: boolean, private readonly begun: () => Promise<Session>, private readonly below: Below) {
     this.lesson = this.named(hash) ?? lessons[0]!;
+    this.typing = new Typing(begun, (entry) => this.typed(addressOf(this.lesson.name, this.lesson.typed, entry)), (...shown) => below.experiment(...shown));
     const list = the<HTMLSelectElement>("lesson-list");
     list.append(...lessons.map(({ name, title }) => make("option", { value: name }, title)));
-    list.onchange = () => this.choose(lessons[list.selectedIndex]!);
+    list.onchange = () => {
+      the("address-fault").hidden = true;
+      this.choose(lessons[list.selectedIndex]!, "");
+    };
     the("lesson-choice").hidden = lessons.length < 2;
     the("lesson-answer").onclick = () => void this.answer();
     window.addEventListener("hashchange", () => {
       const found = this.named(location.hash);
-      if (found) this.choose(found);
+      if (found) this.choose(found, location.hash);
     });
     the("lesson").hidden = false;
     this.write(this.lesson);
     // A setting that came with the address stays below the lesson.
-    if (!addressed) this.open(this.lesson, this.lesson.knob.values[0]!);
+    if (!addressed) below.teach(this.lesson, this.lesson.knob.values[0]!);
+    this.typing.begin(this.lesson, this.named(hash) ? hash : "");
   }
 
   private named(hash: string): Lesson | undefined {
-    return this.lessons.find((lesson) => addressOf(lesson) === hash);
+    const name = lessonOf(hash);
+    return this.lessons.find((lesson) => lesson.name === name);
   }
 
-  private choose(lesson: Lesson): void {
+  private choose(lesson: Lesson, hash: string): void {
     this.write(lesson);
-    this.open(lesson, lesson.knob.values[0]!);
+    this.below.teach(lesson, lesson.knob.values[0]!);
+    this.typing.begin(lesson, hash);
+  }
+
+  /** What was typed is a part of the address. */
+  private typed(hash: string): void {
+    the("lesson-link").setAttribute("href", hash);
+    this.below.called(hash);
   }
 
   private write(lesson: Lesson): void {
@@ -75,7 +90,7 @@ export class Course {
     the("lesson-question").replaceChildren(...paragraphs(lesson.question));
     the("lesson-asks").textContent = `${lesson.predict.asks} ...`;
     the("lesson-directions").replaceChildren(...DIRECTIONS.map((way) => this.radio(way)));
-    the("lesson-link").setAttribute("href", addressOf(lesson));
+    the("lesson-link").setAttribute("href", addressOf(lesson.name, null, null));
     the<HTMLButtonElement>("lesson-answer").disabled = true;
     the("lesson-state").textContent = "";
     the("lesson-drawn").hidden = true;
@@ -112,6 +127,7 @@ export class Course {
   }
 
   private async runsAt(lesson: Lesson, value: string, turn: number): Promise<Runs> {
+    if (!lesson.text) return this.faultsAt(lesson, Number(value), turn);
     const set = { ...lesson.set, [lesson.knob.path]: value }, label = `${lesson.name}.toml`, runs = new Runs();
     const [first] = await this.session!.ask<Picture[]>({ do: "pictures", text: lesson.text, label, sets: [set], seed: 1, spans: 0 }, turn);
     runs.add(first!.run.rows);
@@ -122,19 +138,29 @@ export class Course {
     return runs;
   }
 
+  /** The faults of the lesson's own reference string; what is shown are policies. */
+  private async faultsAt({ typed, shows }: Lesson, frames: number, turn: number): Promise<Runs> {
+    const names = shows.map(({ metric }) => metric), runs = new Runs();
+    const { policies } = await this.session!.ask<References>({ do: "references", text: typed!.text, policies: names.join(","), frames: 0 }, turn);
+    runs.add(policies.map(({ policy, faults }): Row => [policy, faults[frames - 1] ?? NaN, "1"]));
+    return runs;
+  }
+
   private draw(lesson: Lesson, predicted: Direction, runs: Runs[]): void {
     const { values } = lesson.knob, metric = lesson.shows[0]!.metric;
     const to = lesson.predict.to === null ? values.length - 1 : values.indexOf(lesson.predict.to);
     const found = runs.map((own) => mean(own, metric)), [first, last] = [runs[0]!, runs[to]!].map((own) => numbers(own, metric));
-    const computed = direction(first!, last!), right = computed === predicted ? "Right" : "Not so";
+    // Faults are counted: any change is one.
+    const computed = direction(first!, last!, lesson.text ? NOTICEABLE : 0), right = computed === predicted ? "Right" : "Not so";
     const noise = computed === "same" && interval(first!).mean !== interval(last!).mean && !isShown(first!, last!) ? " What differs is within the scatter of the seeds." : "";
     the("lesson-verdict").textContent = `${right}: you predicted "${lesson.predict[predicted]}", and the simulation has "${lesson.predict[computed]}".${noise}`;
     the("lesson-bars").replaceChildren(...bars(lesson, metric, found));
     the("lesson-legend").textContent = `Bars: ${lesson.shows[0]!.label}.${lesson.published.some((row) => row.metric === metric) ? " Marks: published." : ""}`;
     table(lesson, runs);
     the("lesson-explanation").replaceChildren(...paragraphs(lesson.explanation));
-    const opens = (value: string): HTMLElement => make("button", { type: "button", click: () => this.open(lesson, value) }, shown(value));
+    const opens = (value: string): HTMLElement => make("button", { type: "button", click: () => this.below.teach(lesson, value) }, shown(value));
     the("lesson-open").replaceChildren("Show the schedule below at ", ...values.map(opens));
+    the("lesson-open").hidden = !lesson.text;
     the("lesson-drawn").hidden = false;
   }
 }

@@ -1,18 +1,14 @@
 // The page begins here: it looks whether this browser has what is needed, and starts the engine, the lab and a lesson.
 
-import * as address from "./address";
-import { the } from "./dom";
+import * as address from "../address";
+import { the } from "../dom";
 import { Lab } from "./lab";
 import { Course } from "./lesson";
-import { Session } from "./session";
-import { interval } from "./student";
-import type { Given } from "./types";
-
-/** What this browser lacks; empty if nothing. */
-function lacking(): string {
-  const needed = ["WebAssembly", "DecompressionStream", "CompressionStream", "Worker", "ResizeObserver"];
-  return needed.filter((name) => !(name in globalThis)).join(", ");
-}
+import { lacking } from "../needed";
+import { Served } from "./served";
+import { Session } from "../session";
+import { interval } from "../student";
+import type { Given } from "../types";
 
 async function main(): Promise<void> {
   const missing = lacking();
@@ -21,7 +17,8 @@ async function main(): Promise<void> {
   the("engine").remove();
   const begin = (): Promise<Session> => Session.begin(the("worker").textContent!, packed), { hash } = location;
   const lab = await Lab.begin(await begin(), given);
-  if (given.lessons.length) new Course(given.lessons, hash, lab.addressed, begin, (lesson, value) => lab.teach(lesson, value));
+  if (given.lessons.length) new Course(given.lessons, hash, lab.addressed, begin, lab);
+  if (given.served) new Served(lab, given.served.places);
   // For scripts that hold the page to its numbers.
   Object.assign(window, { lab, address, interval });
 }

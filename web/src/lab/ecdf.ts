@@ -1,7 +1,7 @@
 // Waits from a wakeup to a processor, as the empirical distribution of each job: the share of waits up to a length, lengths by powers of ten.
 
-import { colours, paper } from "./dom";
-import { duration } from "./units";
+import { colours, paper } from "../dom";
+import { duration } from "../units";
 
 const HIGH = 240, LEFT = 44, BOTTOM = 24, TOP = 8, RIGHT = 10;
 /** Colours of jobs, as in the timeline. */

@@ -2,17 +2,18 @@
 //
 // A change of the setting is a turn of the session. Its first run of each side is drawn; then the other seeds follow one by one.
 
-import * as address from "./address";
-import { Runs } from "./compare";
-import { make, the } from "./dom";
+import { Runs } from "../compare";
+import { make, the } from "../dom";
+import { copy } from "./copies";
 import { Editor } from "./editor";
 import { Figures, type Shown } from "./figures";
-import { Knobs } from "./knobs";
-import { addressOf, isLesson } from "./lesson";
-import { Dropped, Refused, type Session } from "./session";
-import { MOST_SEEDS, command, copied, experimentFile, fields, replaceTable, seedsOf, type Setting, type Side, asSeeds, isUsual } from "./setting";
-import * as stored from "./stored";
-import type { Catalog, Fault, Given, Lesson, Outline, Picture, Row } from "./types";
+import { Link } from "./link";
+import { Knobs } from "../knobs";
+import { Dropped, Refused, type Session } from "../session";
+import { MOST_SEEDS, command, copied, experimentFile, fields, replaceTable, seedsOf, type Setting, type Side, asSeeds, isUsual } from "../setting";
+import * as stored from "../stored";
+import { addressOf } from "../typed/entry";
+import type { Catalog, Fault, Given, Lesson, Outline, Picture, Row } from "../types";
 
 /** Most spans of a timeline. */
 const SPANS = 1_000_000;
@@ -20,8 +21,8 @@ const SPANS = 1_000_000;
 const PAUSE = 150;
 /** A run that takes longer than this is said to be at work, ms. */
 const SLOW = 400;
-/** The address follows the setting after this rest, ms. */
-const REST = 300;
+/** Between looks whether the engine has resolved a setting, ms. */
+const LOOK = 300;
 /** Times from a change to its picture that are remembered. */
 const REMEMBERED = 500;
 
@@ -40,22 +41,24 @@ export class Lab {
   /** The place of the side that the knobs turn. */
   private held = 0;
   private changedAt = 0;
-  private timer = 0;
-  private hash = "";
   /** The turn whose pictures are shown. */
   private drawn = 0;
   /** Whether the text was edited since it was read last. */
   private edited = false;
+  /** Is called when what would be run is another experiment. */
+  onChange = (): void => {};
   /** Whether the first setting came with the address. */
   addressed = false;
-  /** The address of a lesson, and the setting with which it begins. */
-  private home = { hash: "", begins: "" };
   /** What an experiment without a question is called. */
   private heading = "Experiment";
+  /** Whether a lesson without an experiment has the page for itself. */
+  private alone = false;
   private readonly editor: Editor;
+  private readonly link: Link;
 
   private constructor(readonly session: Session, readonly given: Given, private readonly knobs: Knobs, private readonly figures: Figures) {
     this.editor = new Editor(the<HTMLTextAreaElement>("text"), the("lines"), the("text-fault"), (text) => this.edit(text));
+    this.link = new Link(given.lessons.map(({ name }) => name));
   }
 
   static async begin(session: Session, given: Given): Promise<Lab> {
@@ -65,7 +68,7 @@ export class Lab {
     const knobs = new Knobs(the("knobs"), catalog, (path, value) => lab.turn(path, value), (path, value) => lab.choose(path, value));
     const lab: Lab = new Lab(session, given, knobs, new Figures(given.stored !== null, other));
     lab.listen();
-    const found = await lab.ofAddress();
+    const found = await lab.link.read();
     lab.addressed = found !== null;
     lab.begin(found ?? lab.own());
     return lab;
@@ -77,27 +80,41 @@ export class Lab {
     return { ...fresh(this.given.text), sides: [{ cell: 0, set: new Map(this.given.set) }] };
   }
 
-  private async ofAddress(): Promise<Setting | null> {
-    the("address-fault").hidden = true;
-    if (location.hash.length < 2 || isLesson(location.hash)) return null;
-    try {
-      const found = await address.read(location.hash);
-      this.hash = location.hash;
-      return found;
-    } catch (why) {
-      the("address-fault").textContent = `The address holds no setting of this page: ${(why as Error).message}.`;
-      the("address-fault").hidden = false;
-      return null;
-    }
+  /** Shows the experiment of a lesson, with its knob at that value. The setting with which a lesson begins has the lesson's address. A lesson
+   * without an experiment has the page for itself. */
+  teach(lesson: Lesson, value: string): void {
+    const { name, title, text, set, knob, seeds } = lesson;
+    this.heading = title;
+    this.stand(!text);
+    if (!text) return this.called(addressOf(name, null, null));
+    const setting = { text, sides: [{ cell: 0, set: new Map(Object.entries({ ...set, [knob.path]: value })) }], seed: 1, seeds };
+    if (value === knob.values[0]) this.link.begins(name, setting);
+    this.begin(setting);
   }
 
-  /** Shows the experiment of a lesson, with its knob at that value. The setting with which a lesson begins has the lesson's address. */
-  teach(lesson: Lesson, value: string): void {
-    const { title, text, set, knob, seeds } = lesson;
-    this.heading = title;
-    const setting = { text, sides: [{ cell: 0, set: new Map(Object.entries({ ...set, [knob.path]: value })) }], seed: 1, seeds };
-    if (value === knob.values[0]) this.home = { hash: addressOf(lesson), begins: spelled(setting) };
-    this.begin(setting);
+  /** The lesson has another address now. */
+  called(hash: string): void {
+    this.link.called(hash);
+    this.remember();
+  }
+
+  /** Shows an experiment that is in no file. */
+  experiment(text: string, set: Record<string, string>, heading: string): void {
+    this.heading = heading;
+    this.stand(false);
+    this.begin({ ...fresh(text), sides: [{ cell: 0, set: new Map(Object.entries(set)) }] });
+    the("main").focus();
+  }
+
+  /** Hides the lab below a lesson that has no experiment. */
+  private stand(alone: boolean): void {
+    this.alone = alone;
+    document.body.classList.toggle("alone", alone);
+    this.entitle();
+  }
+
+  private entitle(): void {
+    the("title").textContent = document.title = (!this.alone && this.shown?.outline.question) || this.heading;
   }
 
   /** The file that has this text; none if it was written here, or comes with an address. */
@@ -129,7 +146,7 @@ export class Lab {
   }
 
   private turn(path: string, value: string): void {
-    the("address-fault").hidden = true;
+    this.link.fine();
     this.side.set.set(path, value);
     this.change();
   }
@@ -157,9 +174,9 @@ export class Lab {
     the<HTMLSelectElement>("cell").onchange = () => this.cell(Number(the<HTMLSelectElement>("cell").value));
     this.number("seed", 0, Number.MAX_SAFE_INTEGER - MOST_SEEDS);
     this.number("seeds", 1, MOST_SEEDS);
-    the("copy-file").onclick = () => this.copy(this.asFile());
-    the("copy-command").onclick = () => this.copy(this.asCommand(), this.fileOf(this.setting.text) === this.file ? "" : ` for the text of the editor, saved as ${this.file}`);
-    the("copy-link").onclick = async () => this.copy(location.href.replace(/#.*$/, "") + ((await address.written(this.setting)) ?? ""));
+    the("copy-file").onclick = () => copy(this.asFile());
+    the("copy-command").onclick = () => copy(this.asCommand(), this.fileOf(this.setting.text) === this.file ? "" : ` for the text of the editor, saved as ${this.file}`);
+    the("copy-link").onclick = async () => copy(await Link.to(this.setting));
     the("skip").onclick = (event) => {
       // The address is the setting's.
       event.preventDefault();
@@ -170,8 +187,7 @@ export class Lab {
 
   /** Another address was opened in this page. */
   private async follow(): Promise<void> {
-    if (location.hash === this.hash) return;
-    const found = await this.ofAddress();
+    const found = await this.link.followed();
     if (found) this.begin(found);
   }
 
@@ -207,6 +223,7 @@ export class Lab {
   private hold(place: number): void {
     this.held = place;
     the<HTMLInputElement>(place ? "turn-b" : "turn-a").checked = true;
+    this.onChange();
     this.settle();
   }
 
@@ -214,6 +231,7 @@ export class Lab {
 
   /** The setting has changed: its runs are asked for, once for all that a hand has changed at once. */
   private change(): void {
+    this.onChange();
     this.editor.flush();
     if (this.changedAt) return;
     this.changedAt = performance.now();
@@ -263,7 +281,10 @@ export class Lab {
     this.editor.put(text);
     if (this.outlined !== text || !this.outline) {
       const before = seedsIn(this.outline);
-      this.outline = await this.session.ask<Outline>({ do: "outline", text, label: this.file }, turn);
+      const outline = await this.session.ask<Outline>({ do: "outline", text, label: this.file }, turn);
+      // The text before may stand there again, and has asked nothing, since its outline was known.
+      if (text !== this.setting.text) throw new Dropped();
+      this.outline = outline;
       this.outlined = text;
       // Seeds that were written in the editor count, as those of the knobs do.
       if (this.edited && before !== seedsIn(this.outline)) this.setting.seeds = 0;
@@ -283,12 +304,14 @@ export class Lab {
     const cell = newest ? stored.cellOf(given.stored, setting.sides[0]!, outline, setting.text === given.text) : undefined;
     this.shown = { setting, outline, pictures, runs: pictures.map(() => new Runs()), cell, checked: null };
     this.take(this.shown, pictures.map(({ run }) => run.rows), setting.seed);
-    this.tell(null);
-    this.settle();
+    this.arrange();
+    // Canvases ask how wide they are, which costs a layout if the page has just been changed: they are drawn first.
     this.figures.show(this.shown, () => {
       this.times.push(performance.now() - began);
       this.times.splice(0, this.times.length - REMEMBERED);
     });
+    this.tell(null);
+    this.settle();
   }
 
   /** The runs of the other seeds, which only the means need. */
@@ -316,17 +339,24 @@ export class Lab {
 
   // What stands around the figures.
 
-  private settle(): void {
-    const { sides, seed, seeds } = this.setting, two = sides.length > 1;
+  /** The figures of one side, or of two. */
+  private arrange(): void {
+    const two = this.setting.sides.length > 1;
+    if (two === document.body.classList.contains("two")) return;
     document.body.classList.toggle("two", two);
     the("compare").textContent = two ? "Remove B" : "Compare with a second setting";
     the("sides").hidden = !two;
+  }
+
+  private settle(): void {
+    const { seed, seeds } = this.setting;
+    this.arrange();
     the<HTMLInputElement>("seed").value = String(seed);
     the<HTMLInputElement>("seeds").value = String(seeds);
     this.changed();
     this.remember();
     if (!this.shown) return;
-    the("title").textContent = document.title = this.shown.outline.question || this.heading;
+    this.entitle();
     this.cells(this.shown.outline);
     this.knobs.show(this.picture!.scenario);
   }
@@ -370,16 +400,21 @@ export class Lab {
 
   // Where settings go.
 
-  /** Puts the setting into the address, once hands have rested. */
   private remember(): void {
-    window.clearTimeout(this.timer);
-    this.timer = window.setTimeout(async () => {
-      const { home } = this, hash = spelled(this.setting) === home.begins ? home.hash : await address.written(this.setting);
-      the("too-long").hidden = hash !== null;
-      if (!hash) return;
-      this.hash = hash;
-      history.replaceState(null, "", hash);
-    }, REST);
+    this.link.remember(this.alone ? null : this.setting);
+  }
+
+  /** What the experiment file is called. */
+  get label(): string {
+    return this.file;
+  }
+
+  /** Once the engine has resolved the setting that is on the page: whether it can be run. */
+  async resolved(): Promise<boolean> {
+    this.editor.flush();
+    const refused = (): boolean => document.body.classList.contains("stale");
+    while (this.changedAt || (this.drawn !== this.session.newest && !refused())) await new Promise((rested) => window.setTimeout(rested, LOOK));
+    return !refused();
   }
 
   asFile(): string {
@@ -393,21 +428,9 @@ export class Lab {
   asCommand(): string {
     return command(this.file, this.outline ? fields(this.side, this.outline) : {}, this.outline ? asSeeds(this.setting, this.outline) : this.setting.seeds);
   }
-
-  private async copy(text: string, note = ""): Promise<void> {
-    const area = the<HTMLTextAreaElement>("copied");
-    the("copied-part").hidden = false;
-    area.value = text;
-    area.select();
-    const done = await navigator.clipboard?.writeText(text).then(() => true, () => false);
-    the("copied-words").textContent = `${done ? "Copied" : "Copy this"}${note}:`;
-  }
 }
 
 /** An experiment with nothing changed, and the seeds of its file. */
 const fresh = (text: string): Setting => ({ text, sides: [{ cell: 0, set: new Map() }], seed: 1, seeds: 0 });
-
-/** All of a setting, as a text to compare. */
-const spelled = ({ text, sides, seed, seeds }: Setting): string => JSON.stringify([text, sides.map(({ cell, set }) => [cell, [...set]]), seed, seeds]);
 
 const seedsIn = (outline: Outline | null): string => JSON.stringify([outline?.seeds, outline?.listed]);

@@ -1,0 +1,196 @@
+//! A task of a recording: its steps, and what is known of it while the events are read.
+
+use crate::{
+    causes::Cause,
+    treatment::{Places, Policy, Treatment},
+};
+use schedlab_traces::kernel::{Left, Pid};
+
+/// Less than one of that many waits is rare.
+pub(crate) const RARE: usize = 20;
+
+/// A step of a task.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Step {
+    /// Used its processor for that long, ns, interrupts left out.
+    Compute(u64),
+    /// Woke the task that waits for that edge.
+    Signal {
+        /// The edge.
+        edge: u32,
+        /// Whether for the processor on which it runs itself.
+        here: bool,
+    },
+    /// Waited.
+    Wait {
+        /// From when, ns since the recording began.
+        from: u64,
+        /// Until when it was woken.
+        to: u64,
+        /// Why it ended.
+        cause: Cause,
+    },
+    /// Found an answer of the task that it had woken before: that edge, which no event shows. See `find_hidden`.
+    Found(u32),
+    /// Another task ran instead, though it could have gone on.
+    Preempted,
+    /// Made that task.
+    Fork(Pid),
+    /// Ended.
+    Exit,
+}
+
+/// One task.
+#[derive(Debug)]
+pub struct Task {
+    /// Its number.
+    pub pid: Pid,
+    /// Its name, the last that it had.
+    pub name: String,
+    /// Whether it was made within the recording.
+    pub forked: bool,
+    /// The task that made it, if the recording shows it.
+    pub parent: Option<Pid>,
+    /// Its steps, in order.
+    pub steps: Vec<Step>,
+    /// When it was first seen, and when it ended, ns since the recording began.
+    pub life: (u64, Option<u64>),
+    /// How it was treated.
+    pub(super) policy: Policy,
+    pub(super) places: Places,
+    pub(super) state: State,
+    /// Since when it can run, while it waits for a processor.
+    pub(super) ready: u64,
+    /// Computed since the last step.
+    pub(super) computed: u64,
+    /// Waits that were ended by packets to itself or from outside, by their steps.
+    pub(super) doubtful: Vec<usize>,
+    /// The task that preempted it, and whether that has waited since.
+    pub(super) nested: Option<(Pid, bool)>,
+    /// The task that it woke last, since it came to its processor.
+    pub(super) asked: Option<Pid>,
+    /// How often it woke a task again that had waited meanwhile, and had not left its processor: it needed no answer.
+    pub(super) went_on: usize,
+    pub(super) named: u64,
+    /// It left its processor by a switch that was not recorded, and perhaps to sleep.
+    pub(super) lost: bool,
+    /// An event was recorded while it ran; and it left by such a switch once.
+    pub(super) heard: bool,
+    pub(super) vanished: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum State {
+    /// On that processor since then; a waking that came while it was still there.
+    Running(u16, u64, Option<(u64, Cause)>),
+    Ready,
+    Waiting(u64, Left),
+    Dead,
+}
+
+impl Task {
+    /// How it was treated, the last that was seen.
+    pub fn treatment(&self) -> Treatment {
+        Treatment { policy: self.policy, bound: self.places.bound(&self.name) }
+    }
+
+    /// The processor on which it was first seen.
+    pub fn first_processor(&self) -> Option<u16> {
+        self.places.first()
+    }
+
+    /// Processor time of all its steps, ns.
+    pub fn work(&self) -> u64 {
+        self.steps.iter().map(|step| if let Step::Compute(length) = step { *length } else { 0 }).sum()
+    }
+
+    /// Doubtful waits are from outside, unless they are rare among those for other tasks.
+    pub(super) fn settle_doubts(&mut self) {
+        let is_by_task = |step: &&Step| matches!(step, Step::Wait { cause: Cause::Task(_), .. });
+        let certain = self.steps.iter().filter(is_by_task).count() - self.doubtful.len();
+        if RARE * self.doubtful.len() <= certain {
+            return;
+        }
+        for at in self.doubtful.drain(..) {
+            if let Step::Wait { cause, .. } = &mut self.steps[at] {
+                *cause = Cause::Outside;
+            }
+        }
+    }
+
+    /// It needs the answers that it was found to have: it did not go on without them more often than it waited for others.
+    pub(super) fn needs_answers(&self) -> bool {
+        let by_tasks =
+            self.steps.iter().filter(|step| matches!(step, Step::Wait { cause: Cause::Task(_), .. })).count();
+        self.went_on <= by_tasks
+    }
+
+    /// Of its waits, more than half were ended by tasks that go on: by these edges.
+    pub(super) fn mostly_waits_for(&self, lasting: &[bool]) -> bool {
+        let (mut by_tasks, mut all) = (0, 0);
+        for step in &self.steps {
+            if let Step::Wait { cause, .. } = *step {
+                by_tasks += usize::from(matches!(cause, Cause::Task(edge) if lasting[edge as usize]));
+                all += 1;
+            }
+        }
+        2 * by_tasks > all
+    }
+
+    /// It left by a switch that was not recorded and is woken now: it had left to sleep. From when on.
+    pub(super) fn slept_unseen(&mut self) -> Option<u64> {
+        if self.state != State::Ready || !std::mem::take(&mut self.lost) {
+            return None;
+        }
+        if self.steps.last() == Some(&Step::Preempted) {
+            self.steps.pop();
+        }
+        Some(self.ready)
+    }
+
+    /// It runs, and was taken to have come at a time; it has at another.
+    pub(super) fn came_at(&mut self, taken: u64, came: u64) {
+        match &mut self.state {
+            State::Running(_, since, _) if *since == taken && came > taken => *since = came,
+            State::Running(..) if came > taken => self.come_later(came - taken),
+            State::Running(..) => self.computed += taken - came,
+            _ => {}
+        }
+    }
+
+    /// It has come so much later: what it computed first since then was shorter.
+    pub(super) fn come_later(&mut self, mut time: u64) {
+        let stands = |step: &Step| matches!(step, Step::Wait { .. } | Step::Preempted);
+        let first = self.steps.iter().rposition(stands).map_or(0, |at| at + 1);
+        for step in &mut self.steps[first..] {
+            if let Step::Compute(length) = step {
+                let less = time.min(*length);
+                (*length, time) = (*length - less, time - less);
+            }
+        }
+        self.computed = self.computed.saturating_sub(time);
+    }
+
+    /// Its last computing was shorter.
+    pub(super) fn take_back(&mut self, time: u64) {
+        self.ready = self.ready.saturating_sub(time);
+        let last = self.steps.iter_mut().rev().find_map(|step| match step {
+            Step::Compute(length) => Some(length),
+            _ => None,
+        });
+        if let Some(length) = last {
+            *length = length.saturating_sub(time);
+        }
+    }
+
+    pub(super) fn compute(&mut self) {
+        if self.computed > 0 {
+            self.steps.push(Step::Compute(std::mem::take(&mut self.computed)));
+        }
+    }
+
+    pub(super) fn wait(&mut self, from: u64, to: u64, cause: Cause) {
+        self.compute();
+        self.steps.push(Step::Wait { from, to, cause });
+    }
+}
