@@ -129,6 +129,7 @@ RUST_TESTS := --workspace --locked --exclude schedlab-python
 
 # What fails is tried again alone: terminals, browsers and Ctrl-C share the machine with other tests, and the live kernel with everything.
 # Both results are printed; a test that fails only next to others has a race, in itself or in what it tests, and is mended.
+# On the live kernel, what fails three times is a fault, as in scripts/live-tests.
 AGAIN := --last-failed --last-failed-no-failures none
 PYTEST := $(BIN)/python -m pytest
 MODELLED := --hypothesis-seed=$(SEED) $(addprefix --ignore=,$(LIVE))
@@ -140,7 +141,7 @@ test: setup $(VENV)/cluster
 	cargo test --locked --manifest-path examples/own_policies/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}
 	scripts/live-tests
 	$(PYTEST) $(MODELLED) --numprocesses auto --dist loadfile || $(PYTEST) $(MODELLED) $(AGAIN)
-	$(PYTEST) $(LIVE) || $(PYTEST) $(LIVE) $(AGAIN)
+	$(PYTEST) $(LIVE) || $(PYTEST) $(LIVE) $(AGAIN) || $(PYTEST) $(LIVE) $(AGAIN)
 
 ## explore: the random tests of Rust with scenarios never drawn before, TIMES (10) as many; a failure prints the scene and is a finding
 TIMES := 10
