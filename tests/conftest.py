@@ -3,6 +3,7 @@
 import fcntl
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -30,6 +31,11 @@ hog = { load = "spin", compute = "1s", passes = "forever" }
 [sweep]
 "scheduler.slice" = ["100ms", "18ms"]
 """
+
+
+def pytest_configure():
+    """Commands heed Ctrl-C, even where the tests are a background job that a shell lets ignore it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True)

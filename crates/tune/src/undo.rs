@@ -81,7 +81,20 @@ impl Journal {
         let waits = |e: &Entry| matches!(&e.object, Object::Value(change) if change.by.is_some());
         let (later, first): (Vec<_>, Vec<_>) = entries.into_iter().partition(waits);
         let mut undoing = Undoing { journal: self, root, theirs: BTreeSet::new(), blocked: BTreeSet::new() };
-        let mut left: Vec<Entry> = first.into_iter().chain(later).filter(|entry| !undoing.one(entry, report)).collect();
+        let (mut left, mut folders) = (Vec::new(), Vec::new());
+        for entry in first.into_iter().chain(later) {
+            match undoing.one(&entry, report) {
+                Ok(()) => {}
+                // On a volume whose drive has died nothing can be removed; the folder goes with the volume, whose turn comes later.
+                Err(_) if matches!(entry.object, Object::Folder { .. }) => folders.push(entry),
+                Err(why) => left.push(undoing.fail(entry, &why, report)),
+            }
+        }
+        for entry in folders {
+            if let Err(why) = undoing.one(&entry, report) {
+                left.push(undoing.fail(entry, &why, report));
+            }
+        }
         left.sort_by_key(Entry::order);
         left
     }
@@ -95,8 +108,8 @@ impl Journal {
 }
 
 impl Undoing<'_> {
-    /// Whether it is undone.
-    fn one(&mut self, entry: &Entry, report: &mut Undo) -> bool {
+    /// Undoes it, or says why not.
+    fn one(&mut self, entry: &Entry, report: &mut Undo) -> Result<(), String> {
         let name = entry.object.name();
         if self.journal.shared(entry) {
             report.gone.push(format!("{name}: another run uses it"));
@@ -105,8 +118,7 @@ impl Undoing<'_> {
         } else if self.follows_theirs(entry) {
             report.gone.push(format!("{name}: belongs to a setting that another process has changed"));
         } else if self.waits(entry) {
-            let why = "what was set after it could not be put back".to_owned();
-            return self.fail(entry, &why, report);
+            return Err("what was set after it could not be put back".to_owned());
         } else {
             stop::point();
             let outcome = entry.object.undo(self.root, &entry.owner);
@@ -120,16 +132,17 @@ impl Undoing<'_> {
                     self.theirs.insert(mismatch.path.clone());
                     report.foreign.push(mismatch);
                 }
-                Err(fault) => return self.fail(entry, &fault.to_string(), report),
+                Err(fault) => return Err(fault.to_string()),
             }
         }
         if let Err(fault) = self.journal.forget(entry) {
             report.stuck.push(format!("{}: it is done, and its entry stays: {fault}", entry.object.name()));
         }
-        true
+        Ok(())
     }
 
-    fn fail(&mut self, entry: &Entry, why: &str, report: &mut Undo) -> bool {
+    /// It stays, and so does what was set before it.
+    fn fail(&mut self, entry: Entry, why: &str, report: &mut Undo) -> Entry {
         let old = if let Object::Value(change) = &entry.object {
             self.blocked.insert(change.key());
             format!("; before, it read {:?}", change.old.trim_end())
@@ -137,8 +150,8 @@ impl Undoing<'_> {
             String::new()
         };
         report.failed.push(format!("{}: {why}{old}", entry.object.name()));
-        report.lost |= !self.journal.holds(entry);
-        false
+        report.lost |= !self.journal.holds(&entry);
+        entry
     }
 
     fn follows_theirs(&self, entry: &Entry) -> bool {

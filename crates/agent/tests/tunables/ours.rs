@@ -129,6 +129,23 @@ fn what_is_mounted_in_a_folder_is_not_emptied() {
 }
 
 #[test]
+fn a_folder_that_cannot_be_emptied_is_tried_again_when_what_was_made_before_it_is_undone() {
+    let tree = Tree::new();
+    let folder = left(&tree);
+    let place = folder.join("set0/deep");
+    let mount = Command::new("mount").args(["-t", "tmpfs", "schedlab-test"]).arg(&place).output();
+    if !mount.is_ok_and(|done| done.status.success()) {
+        eprintln!("skipped: a file system cannot be mounted here");
+        return;
+    }
+    dead_entry(&tree, 0, 0, &json!({ "kind": "mount", "path": place, "source": "schedlab-test" }));
+    let undo = recover(&Root::default(), &tree.journal()).unwrap();
+    assert_eq!(undo.failed, Vec::<String>::new());
+    assert_eq!((undo.back.len(), tree.entries()), (2, 0), "{undo:?}");
+    assert!(!folder.exists());
+}
+
+#[test]
 fn a_mount_of_another_source_is_left_alone() {
     let tree = Tree::new();
     let place = tree.path().join("place");
