@@ -38,12 +38,16 @@ define install
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-index --force-reinstall $(VENV)/wheel/*.whl
 endef
 
-$(VENV)/installed: $(VENV)/tools $(VENV)/engine $(VENV)/scripts $(SOURCES)
+$(VENV)/installed: $(VENV)/tools $(VENV)/agent $(VENV)/engine $(VENV)/scripts $(SOURCES)
+	$(install)
+	@touch $(VENV)/simulator $@
+
+# Of its own, so that make -j2 builds it next to the engine, whose last part keeps one processor busy.
+$(VENV)/agent: $(RUST) $(if $(wildcard $(AGENT)),,retry) | $(VENV)/tools
 	@cargo rustc --quiet --release --locked -p schedlab-agent --bin schedlab-agent -- -C target-feature=+crt-static
 	@mkdir -p $(dir $(AGENT))
 	@install $${CARGO_TARGET_DIR:-target}/release/schedlab-agent $(AGENT)
-	$(install)
-	@touch $(VENV)/simulator $@
+	@touch $@
 
 # Where one of them cannot be made, a line says why, and schedlab lab says what to do. Only `make web` tries again.
 RETRY := $(if $(filter web,$(MAKECMDGOALS)),retry)
