@@ -82,8 +82,15 @@ def test_another_policy_has_not_the_parameters_of_the_recorded_one():
     assert changed.definition["scheduler"] == {"name": "ule"}
 
 
-def test_a_slice_is_that_of_a_host_which_multiplies_it_by_its_processors():
-    assert apply(Asked(sets=("scheduler.slice=1ms",)), DOCUMENT, NAMES).sets == ["scheduler.base_slice=500000ns"]
+def test_a_slice_is_the_setting_of_a_host():
+    assert apply(Asked(sets=("scheduler.slice=1ms",)), DOCUMENT, NAMES).sets == ["scheduler.base_slice=1ms"]
+
+
+def test_a_recorded_slice_grows_with_the_processors_as_that_of_a_kernel_does():
+    recorded = {**DOCUMENT, "scheduler": {"name": "eevdf", "base_slice": "1500000ns"}}
+    for processors, expected in ((1, "750000ns"), (2, "1500000ns"), (4, "2250000ns"), (64, "3000000ns")):
+        changed = apply(Asked(processors=processors), recorded, NAMES).definition
+        assert changed["scheduler"]["base_slice"] == expected
 
 
 def test_a_number_that_the_replay_does_not_give_is_not_predicted():

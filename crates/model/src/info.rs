@@ -120,6 +120,10 @@ pub struct Parameter {
     pub default: Option<&'static str>,
     /// Whether a search should step by factors rather than by differences.
     pub logarithmic: bool,
+    /// Whether the default is that of one processor, and grows with the machine as Linux has it: times 1 + log2 of the processors, of at
+    /// most eight. What is given is what the kernel's file of that name holds, and does not grow. (get_update_sysctl_factor)
+    #[serde(skip)]
+    pub grows: bool,
     /// The same knob on a live Linux host, if there is one: its name among the host's tunables.
     pub host: Option<&'static str>,
 }
@@ -291,8 +295,17 @@ fn within(value: u64, low: u64, high: u64, spell: impl Fn(u64) -> String) -> Res
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Params(BTreeMap<String, Value>);
 
+impl Parameter {
+    /// The default on a machine with that many processors; none if it must be given.
+    pub fn default_on(&self, processors: u16) -> Option<Result<Value, String>> {
+        let factor = if self.grows { 1 + u64::from(processors.clamp(1, 8).ilog2()) } else { 1 };
+        let grown = |value| if let Value::Whole(one) = value { Value::Whole(one * factor) } else { value };
+        Some(self.domain.read(self.default?).map(grown))
+    }
+}
+
 impl Params {
-    /// Checks what was `given` (name, text) against `info` and fills in defaults.
+    /// Checks what was `given` (name, text) against `info` and fills in defaults, as of one processor.
     /// The error names the parameter first: (name, what is wrong).
     pub fn check<'a>(
         info: &Info,
@@ -310,11 +323,9 @@ impl Params {
             if values.contains_key(parameter.name) {
                 continue;
             }
-            let text = parameter.default.ok_or_else(|| (parameter.name.to_owned(), "is missing".to_owned()))?;
-            values.insert(
-                parameter.name.to_owned(),
-                parameter.domain.read(text).map_err(|why| (parameter.name.to_owned(), why))?,
-            );
+            let missing = || (parameter.name.to_owned(), "is missing".to_owned());
+            let value = parameter.default_on(1).ok_or_else(missing)?;
+            values.insert(parameter.name.to_owned(), value.map_err(|why| (parameter.name.to_owned(), why))?);
         }
         Ok(Params(values))
     }

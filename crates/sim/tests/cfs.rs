@@ -50,6 +50,20 @@ fn a_turn_is_over_at_the_tick_after_it() {
 }
 
 #[test]
+fn what_is_left_out_grows_with_the_processors_and_what_is_given_does_not() {
+    let mut table = Table::default();
+    for (scheduler, processors, expected) in
+        [(ONE, 1, 4.0), (ONE, 2, 8.0), (ONE, 4, 12.0), (TWO, 2, 8.0), (TWO, 8, 8.0)]
+    {
+        let run = measure::<Cfs>(processors, scheduler, 5, &hog("a", "count = 2, cpus = [0]"), 1);
+        for length in &run_lengths(&run, 1)[3..] {
+            table.row(&format!("{scheduler} on {processors} processors"), expected, 1e-3, *length);
+        }
+    }
+    table.check();
+}
+
+#[test]
 fn a_sleeper_of_a_tenth_does_not_wait_with_any_number_of_hogs() {
     let mut table = Table::default();
     for count in [1, 2, 4, 8] {

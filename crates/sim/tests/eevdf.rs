@@ -58,6 +58,22 @@ fn equal_hogs_run_one_tick_each() {
     table.check();
 }
 
+/// A base slice of 3 ms is over at the first tick, of 5 ms at the second, as where that is written to the kernel's file.
+#[test]
+fn a_base_slice_that_is_given_does_not_grow_with_the_processors() {
+    let mut table = Table::default();
+    for processors in [1, 2, 8] {
+        for (slice, turn) in [("3ms", 4.0), ("5ms", 8.0)] {
+            let scheduler = format!("name = \"eevdf\", base_slice = \"{slice}\"");
+            let run = measure::<Eevdf>(processors, &scheduler, 5, &hog("a", "count = 2, cpus = [0]"), 1);
+            for length in &run_lengths(&run, 1)[1..] {
+                table.row(&format!("{slice} on {processors} processors"), turn, 1e-3, *length);
+            }
+        }
+    }
+    table.check();
+}
+
 /// The run lengths of two hogs with slices: each one's shortest and longest.
 #[test]
 fn a_slice_is_rounded_up_to_ticks_and_the_shortest_of_two_counts() {

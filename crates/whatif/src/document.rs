@@ -89,9 +89,7 @@ fn scheduler(host: &Host, state: Option<&State>) -> Value {
         |name: &str| features.is_some_and(|(_, text)| text.split_whitespace().any(|one| one == format!("NO_{name}")));
     if scheduler["name"] == "eevdf" {
         if let Some(slice) = setting(state, "base_slice_ns") {
-            // The kernel shows it scaled to its processors (kernel/sched/fair.c, get_update_sysctl_factor).
-            let factor = 1 + u64::from(host.processors.len().clamp(1, 8).ilog2());
-            scheduler["base_slice"] = json!(format!("{}ns", slice / factor));
+            scheduler["base_slice"] = json!(format!("{slice}ns"));
         }
         if off("RUN_TO_PARITY") {
             scheduler["run_to_parity"] = json!(false);

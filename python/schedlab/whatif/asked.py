@@ -17,9 +17,9 @@ FIELDS = {
     "quota": "50ms/100ms",
 }
 POLICIES = ("other", "batch", "idle", "fifo:10", "rr:10")
-#: Where eevdf and cfs have the slice that a Linux host calls base_slice_ns, for one processor.
+#: Where eevdf and cfs have the slice that a Linux host calls base_slice_ns.
 SLICES = {"eevdf": "base_slice", "cfs": "min_granularity"}
-#: The kernel multiplies it by 1 + log2 of the processors, of at most this many (kernel/sched/fair.c, tunable_scaling).
+#: That grows with the processors as a kernel starts: by 1 + log2 of at most this many (kernel/sched/fair.c).
 MOST_SCALED = 8
 
 
@@ -185,7 +185,10 @@ def _processors(changed: Changed, processors: int | None) -> None:
     """Another number of processors; tasks that were bound to one that is not there may use all."""
     if processors is None:
         return
-    changed.definition["machine"]["processors"] = processors
+    scheduler, machine = changed.definition["scheduler"], changed.definition["machine"]
+    if "base_slice" in scheduler:
+        scheduler["base_slice"] = _scaled(scheduler["base_slice"], machine["processors"], processors)
+    machine["processors"] = processors
     for name, job in changed.definition["workload"].items():
         kept = [cpu for cpu in job.get("cpus", []) if cpu < processors]
         if job.get("cpus") and not kept:
@@ -205,16 +208,11 @@ def _set(changed: Changed, text: str) -> None:
         changed.definition["scheduler"] = {"name": value}
         return
     if path == "scheduler.slice" and separator and scheduler["name"] in SLICES:
-        path, value = f"scheduler.{SLICES[scheduler['name']]}", _for_one(changed, value)
+        path = f"scheduler.{SLICES[scheduler['name']]}"
     changed.sets.append(f"{path}={value}" if separator else text)
 
 
-def _for_one(changed: Changed, value: str) -> str:
-    """A slice as a host has it, for one processor."""
-    from schedlab.units import seconds
-
-    length = seconds(value)
-    if length is None:
-        raise UsageError(f"--set scheduler.slice={value}: is no duration; write 1ms")
-    processors = min(changed.definition["machine"]["processors"], MOST_SCALED)
-    return f"{round(length * 1e9) // processors.bit_length()}ns"
+def _scaled(slice: str, before: int, after: int) -> str:
+    """The recorded slice of all tasks, as a kernel has it with another number of processors."""
+    length = int(slice.removesuffix("ns"))
+    return f"{length * min(after, MOST_SCALED).bit_length() // min(before, MOST_SCALED).bit_length()}ns"

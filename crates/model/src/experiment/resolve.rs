@@ -46,7 +46,6 @@ impl<'a> Judge<'a> {
     /// cell before, from which they are taken over.
     pub(super) fn scenario(&self, tree: &Value, before: Option<Judged>) -> Result<Scenario, Fault> {
         let given = |field: &str| tree.get(field).ok_or_else(|| Fault::new(Path::top(field), "is missing"));
-        let chosen = |field: &str, family| tree.get(field).map(|written| policy(field, family, written)).transpose();
         let (machine, workload) = match before.filter(|(written, _)| written["machine"] == tree["machine"]) {
             Some((written, right)) => {
                 (Some(right.machine), (written["workload"] == tree["workload"]).then_some(right.workload))
@@ -54,8 +53,12 @@ impl<'a> Judge<'a> {
             None => (None, None),
         };
         let is_checked = machine.is_some();
+        let machine = machine.map_or_else(|| self.machine(given("machine")?), Ok)?;
+        let processors = machine.processors.get();
+        let policy = |field: &str, family, written: &Value| policy(field, family, written, processors);
+        let chosen = |field: &str, family| tree.get(field).map(|written| policy(field, family, written)).transpose();
         let mut scenario = Scenario {
-            machine: machine.map_or_else(|| self.machine(given("machine")?), Ok)?,
+            machine,
             scheduler: policy("scheduler", self.catalogue.schedulers, self.scheduler(tree)?.as_ref())?,
             elevator: chosen("elevator", self.catalogue.elevators)?,
             cache: chosen("cache", self.catalogue.caches)?,
@@ -115,7 +118,7 @@ impl<'a> Judge<'a> {
         let name = scenario.reclaim.as_ref().map_or(RECLAIM, |reclaim| &reclaim.name);
         let known = self.catalogue.caches.iter().any(|cache| cache.name == name);
         let shared = scenario.machine.memory.size.is_some();
-        let chosen = || policy("cache", self.catalogue.caches, &serde_json::json!({ "name": name }));
+        let chosen = || policy("cache", self.catalogue.caches, &serde_json::json!({ "name": name }), 1);
         (known && shared).then(chosen).transpose()
     }
 
@@ -189,7 +192,7 @@ impl<'a> Judge<'a> {
             None => None,
         };
         let settings = match load {
-            Some(info) => settings(info, at, table, own)?,
+            Some(info) => settings(info, at, table, own, 1)?,
             None => only_known(at, table, own.iter().copied()).map(|()| BTreeMap::new())?,
         };
         match (load, table.get("steps")) {
@@ -219,7 +222,7 @@ pub(super) fn is_host(machine: &Value) -> bool {
 }
 
 /// The policy that `field` of a scenario chooses from its family.
-fn policy(field: &str, family: &[Info], written: &Value) -> Result<Choice, Fault> {
+fn policy(field: &str, family: &[Info], written: &Value, processors: u16) -> Result<Choice, Fault> {
     let at = Path::top(field);
     let table = written
         .as_object()
@@ -236,7 +239,7 @@ fn policy(field: &str, family: &[Info], written: &Value) -> Result<Choice, Fault
         let reason = format!("{} is clairvoyant: it needs a trace of requests, see schedlab cache", info.name);
         return Err(Fault::new(at.key("name"), reason));
     }
-    let settings = settings(info, &at, table, &["name"])?;
+    let settings = settings(info, &at, table, &["name"], processors)?;
     Ok(Choice { name: info.name.to_owned(), settings })
 }
 
@@ -294,12 +297,13 @@ fn only_known<'k>(
     Err(Fault::field(at, slip, known))
 }
 
-/// All parameters of `info`, given in `table` together with the fields in `own` or else at their default.
+/// All parameters of `info`, given in `table` together with the fields in `own`, or else at their default on that many processors.
 fn settings(
     info: &Info,
     at: &Path,
     table: &Map<String, Value>,
     own: &[&str],
+    processors: u16,
 ) -> Result<BTreeMap<String, Setting>, Fault> {
     let parameters = info.parameters.iter().map(|parameter| parameter.name);
     only_known(at, table, own.iter().copied().chain(parameters))?;
@@ -307,17 +311,20 @@ fn settings(
     for parameter in info.parameters {
         let at = at.key(parameter.name);
         let text = match table.get(parameter.name) {
-            Some(Value::String(text)) => text.clone(),
-            Some(scalar @ (Value::Bool(_) | Value::Number(_))) => scalar.to_string(),
+            Some(Value::String(text)) => Some(text.clone()),
+            Some(scalar @ (Value::Bool(_) | Value::Number(_))) => Some(scalar.to_string()),
             Some(other) => return Err(Fault::new(at, format!("{} is not a single value", snippet(other)))),
-            None => match parameter.default {
-                Some(default) => default.to_owned(),
-                None => return Err(Fault::new(at, format!("is missing: {}", parameter.meaning))),
-            },
+            None => None,
         };
-        let value = parameter.domain.read(&text).map_err(|why| {
-            let meant = match parameter.domain {
-                Domain::Choice { names } => nearest(&text, names.iter().copied()),
+        let value = match &text {
+            Some(text) => parameter.domain.read(text),
+            None => parameter
+                .default_on(processors)
+                .ok_or_else(|| Fault::new(at.clone(), format!("is missing: {}", parameter.meaning)))?,
+        };
+        let value = value.map_err(|why| {
+            let meant = match (parameter.domain, &text) {
+                (Domain::Choice { names }, Some(text)) => nearest(text, names.iter().copied()),
                 _ => None,
             };
             Fault { nearest: meant.map(str::to_owned), ..Fault::new(at, why) }

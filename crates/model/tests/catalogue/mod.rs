@@ -13,6 +13,7 @@ const SLICE: Parameter = Parameter {
     domain: Domain::Duration { low: MILLISECOND, high: 10_000 * MILLISECOND },
     default: Some("100ms"),
     logarithmic: true,
+    grows: false,
     host: None,
 };
 
@@ -42,6 +43,7 @@ const SCHEDULERS: &[Info] = &[
                 domain: Domain::Choice { names: &["tail", "head"] },
                 default: Some("tail"),
                 logarithmic: false,
+                grows: false,
                 host: None,
             },
         ],
@@ -58,6 +60,7 @@ const WORKLOADS: &[Info] = &[
             domain: Domain::Duration { low: 1, high: 3_600_000 * MILLISECOND },
             default: Some("1s"),
             logarithmic: true,
+            grows: false,
             host: None,
         }],
     ),
@@ -71,6 +74,7 @@ const WORKLOADS: &[Info] = &[
                 domain: Domain::Count { low: 1, high: 100_000 },
                 default: None,
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -79,6 +83,7 @@ const WORKLOADS: &[Info] = &[
                 domain: Domain::Size { low: 0, high: 1 << 30 },
                 default: Some("4KiB"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -87,6 +92,7 @@ const WORKLOADS: &[Info] = &[
                 domain: Domain::Switch,
                 default: Some("false"),
                 logarithmic: false,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -95,6 +101,7 @@ const WORKLOADS: &[Info] = &[
                 domain: Domain::Rate { low: 0.1, high: 1e6 },
                 default: Some("1000/s"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
         ],

@@ -66,6 +66,7 @@ impl Entry for Clock {
             domain: Domain::Count { low: 1, high: 8 },
             default: Some("1"),
             logarithmic: false,
+            grows: false,
             host: None,
         }],
         source: schedlab_model::documentation!("clock.rs"),

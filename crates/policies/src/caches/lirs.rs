@@ -168,6 +168,7 @@ impl Entry for Lirs {
                 domain: Domain::Count { low: 0, high: 99 },
                 default: Some("1"),
                 logarithmic: false,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -176,6 +177,7 @@ impl Entry for Lirs {
                 domain: Domain::Count { low: 100, high: 10_000 },
                 default: Some("200"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
         ],

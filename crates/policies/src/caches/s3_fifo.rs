@@ -134,6 +134,7 @@ impl<W: Weights> Entry for S3Fifo<W> {
                 domain: Domain::Count { low: 1, high: 99 },
                 default: Some("10"),
                 logarithmic: false,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -142,6 +143,7 @@ impl<W: Weights> Entry for S3Fifo<W> {
                 domain: Domain::Count { low: 0, high: 1000 },
                 default: Some("90"),
                 logarithmic: false,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -150,6 +152,7 @@ impl<W: Weights> Entry for S3Fifo<W> {
                 domain: Domain::Count { low: 1, high: 3 },
                 default: Some("2"),
                 logarithmic: false,
+                grows: false,
                 host: None,
             },
         ],

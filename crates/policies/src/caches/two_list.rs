@@ -143,6 +143,7 @@ impl Entry for TwoList {
             domain: Domain::Switch,
             default: Some("true"),
             logarithmic: false,
+            grows: false,
             host: None,
         }],
         source: schedlab_model::documentation!("two_list.rs"),

@@ -81,6 +81,7 @@ impl<W: Weights> Entry for TwoQ<W> {
                 domain: Domain::Count { low: 1, high: 99 },
                 default: Some("25"),
                 logarithmic: false,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -89,6 +90,7 @@ impl<W: Weights> Entry for TwoQ<W> {
                 domain: Domain::Count { low: 0, high: 1000 },
                 default: Some("50"),
                 logarithmic: false,
+                grows: false,
                 host: None,
             },
         ],

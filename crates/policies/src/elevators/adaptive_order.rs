@@ -83,6 +83,7 @@ impl Entry for AdaptiveOrder {
                 domain: Domain::Count { low: 1, high: 1_000_000 },
                 default: Some("2"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
             STRICT,

@@ -528,6 +528,7 @@ impl Entry for Bfq {
                 domain: Domain::Size { low: 0, high: 1 << 40 },
                 default: Some("16MiB"),
                 logarithmic: true,
+                grows: false,
                 host: Some("back_seek_max"),
             },
             count("back_seek_penalty", "how many times a way back counts", 1, "2", Some("back_seek_penalty")),

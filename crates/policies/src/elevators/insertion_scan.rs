@@ -26,6 +26,7 @@ pub(super) const STRICT: Parameter = Parameter {
     domain: Domain::Switch,
     default: Some("false"),
     logarithmic: false,
+    grows: false,
     host: None,
 };
 

@@ -179,6 +179,7 @@ impl Entry for Linux10 {
             domain: Domain::Switch,
             default: Some("true"),
             logarithmic: false,
+            grows: false,
             host: None,
         }],
         source: schedlab_model::documentation!("linux_1_0.rs"),

@@ -352,6 +352,7 @@ impl Entry for TwoList {
                 domain: Domain::Count { low: 0, high: 200 },
                 default: Some("60"),
                 logarithmic: false,
+                grows: false,
                 host: Some("swappiness"),
             },
             Parameter {
@@ -361,6 +362,7 @@ impl Entry for TwoList {
                 domain: Domain::Choice { names: &["6.2", "5.9", "6.17"] },
                 default: Some("6.2"),
                 logarithmic: false,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -369,6 +371,7 @@ impl Entry for TwoList {
                 domain: Domain::Switch,
                 default: Some("false"),
                 logarithmic: false,
+                grows: false,
                 host: None,
             },
         ],

@@ -22,6 +22,7 @@ pub(super) const LOAD: Load = Load {
             domain: Domain::Text,
             default: None,
             logarithmic: false,
+            grows: false,
             host: None,
         }],
         source: schedlab_model::documentation!("command.rs"),

@@ -25,6 +25,7 @@ pub(super) const LOAD: Load = Load {
                 domain: Domain::Count { low: 1, high: 1_000_000 },
                 default: Some("100"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -33,6 +34,7 @@ pub(super) const LOAD: Load = Load {
                 domain: Domain::Count { low: 1, high: 10_000 },
                 default: Some("4"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -41,6 +43,7 @@ pub(super) const LOAD: Load = Load {
                 domain: Domain::Duration { low: MILLISECOND / 1000, high: 1000 * SECOND },
                 default: Some("100ms"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -49,6 +52,7 @@ pub(super) const LOAD: Load = Load {
                 domain: Domain::Duration { low: 0, high: 1000 * SECOND },
                 default: Some("5ms"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
         ],

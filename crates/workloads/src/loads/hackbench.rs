@@ -26,6 +26,7 @@ pub(super) const LOAD: Load = Load {
                 domain: Domain::Count { low: 1, high: 100 },
                 default: Some("1"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -34,6 +35,7 @@ pub(super) const LOAD: Load = Load {
                 domain: Domain::Count { low: 1, high: 100 },
                 default: Some("20"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -42,6 +44,7 @@ pub(super) const LOAD: Load = Load {
                 domain: Domain::Count { low: 1, high: 1_000_000 },
                 default: Some("100"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -50,6 +53,7 @@ pub(super) const LOAD: Load = Load {
                 domain: Domain::Duration { low: 1, high: SECOND },
                 default: Some("1us"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
         ],

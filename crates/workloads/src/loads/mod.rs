@@ -60,23 +60,31 @@ pub fn steps_of(name: &str, params: &Params) -> Option<Vec<Step>> {
 /// A number of bytes, up to the largest file.
 const fn size(name: &'static str, meaning: &'static str, default: &'static str) -> Parameter {
     let domain = Domain::Size { low: 512, high: 1 << 32 };
-    Parameter { name, meaning, domain, default: Some(default), logarithmic: true, host: None }
+    Parameter { name, meaning, domain, default: Some(default), logarithmic: true, grows: false, host: None }
 }
 
 /// A number of times.
 const fn count(name: &'static str, meaning: &'static str, low: u64, default: &'static str) -> Parameter {
     let domain = Domain::Count { low, high: 100_000 };
-    Parameter { name, meaning, domain, default: Some(default), logarithmic: low > 0, host: None }
+    Parameter { name, meaning, domain, default: Some(default), logarithmic: low > 0, grows: false, host: None }
 }
 
 /// A length of time, up to minutes.
 const fn time(name: &'static str, meaning: &'static str, default: &'static str) -> Parameter {
     let domain = Domain::Duration { low: 0, high: 100 * SECOND };
-    Parameter { name, meaning, domain, default: Some(default), logarithmic: false, host: None }
+    Parameter { name, meaning, domain, default: Some(default), logarithmic: false, grows: false, host: None }
 }
 
 const fn switch(name: &'static str, meaning: &'static str, default: &'static str) -> Parameter {
-    Parameter { name, meaning, domain: Domain::Switch, default: Some(default), logarithmic: false, host: None }
+    Parameter {
+        name,
+        meaning,
+        domain: Domain::Switch,
+        default: Some(default),
+        logarithmic: false,
+        grows: false,
+        host: None,
+    }
 }
 
 /// A fixed length of time.

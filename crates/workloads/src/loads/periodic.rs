@@ -24,6 +24,7 @@ pub(super) const LOAD: Load = Load {
                 domain: Domain::Duration { low: 1, high: 100 * SECOND },
                 default: Some("1ms"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -32,6 +33,7 @@ pub(super) const LOAD: Load = Load {
                 domain: Domain::Duration { low: MILLISECOND / 100, high: 100 * SECOND },
                 default: Some("20ms"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -40,6 +42,7 @@ pub(super) const LOAD: Load = Load {
                 domain: Domain::Count { low: 1, high: 1_000_000_000 },
                 default: Some("1000"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
         ],

@@ -27,6 +27,7 @@ pub(super) const LOAD: Load = Load {
                 domain: Domain::Count { low: 1, high: 1_000_000_000 },
                 default: Some("1000"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -35,6 +36,7 @@ pub(super) const LOAD: Load = Load {
                 domain: Domain::Duration { low: 1, high: 100 * SECOND },
                 default: Some("1us"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
         ],

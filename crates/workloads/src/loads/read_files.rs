@@ -25,6 +25,7 @@ pub(super) const LOAD: Load = Load {
                 domain: Domain::Count { low: 1, high: 1_000_000 },
                 default: Some("100"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -33,6 +34,7 @@ pub(super) const LOAD: Load = Load {
                 domain: Domain::Size { low: 1, high: 1 << 40 },
                 default: Some("4KiB"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -41,6 +43,7 @@ pub(super) const LOAD: Load = Load {
                 domain: Domain::Size { low: 1, high: 1 << 30 },
                 default: Some("1KiB"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -49,6 +52,7 @@ pub(super) const LOAD: Load = Load {
                 domain: Domain::Switch,
                 default: Some("false"),
                 logarithmic: false,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -57,6 +61,7 @@ pub(super) const LOAD: Load = Load {
                 domain: Domain::Duration { low: 0, high: 100 * SECOND },
                 default: Some("200us"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
         ],

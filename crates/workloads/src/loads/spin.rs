@@ -22,6 +22,7 @@ pub(super) const LOAD: Load = Load {
             domain: Domain::Duration { low: 1, high: 1_000_000 * SECOND },
             default: Some("10s"),
             logarithmic: true,
+            grows: false,
             host: None,
         }],
         source: schedlab_model::documentation!("spin.rs"),

@@ -23,6 +23,7 @@ pub(super) const LOAD: Load = Load {
                 domain: Domain::Count { low: 1, high: 1_000_000_000 },
                 default: Some("500"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -31,6 +32,7 @@ pub(super) const LOAD: Load = Load {
                 domain: Domain::Duration { low: 0, high: 100 * SECOND },
                 default: Some("700us"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -39,6 +41,7 @@ pub(super) const LOAD: Load = Load {
                 domain: Domain::Duration { low: 0, high: 100 * SECOND },
                 default: Some("2ms"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
         ],

@@ -13,7 +13,7 @@ pub(in crate::elevators) const fn time(
     host: Option<&'static str>,
 ) -> Parameter {
     let domain = Domain::Duration { low: 0, high: 1000 * SECOND };
-    Parameter { name, meaning, domain, default: Some(default), logarithmic: true, host }
+    Parameter { name, meaning, domain, default: Some(default), logarithmic: true, grows: false, host }
 }
 
 /// A length of time after which something happens; `default` as a user would write it.
@@ -24,7 +24,7 @@ pub(in crate::elevators) const fn period(
     host: Option<&'static str>,
 ) -> Parameter {
     let domain = Domain::Duration { low: MILLISECOND / 1000, high: 1000 * SECOND };
-    Parameter { name, meaning, domain, default: Some(default), logarithmic: true, host }
+    Parameter { name, meaning, domain, default: Some(default), logarithmic: true, grows: false, host }
 }
 
 /// A whole number.
@@ -36,7 +36,7 @@ pub(in crate::elevators) const fn count(
     host: Option<&'static str>,
 ) -> Parameter {
     let domain = Domain::Count { low, high: 1_000_000 };
-    Parameter { name, meaning, domain, default: Some(default), logarithmic: true, host }
+    Parameter { name, meaning, domain, default: Some(default), logarithmic: true, grows: false, host }
 }
 
 /// A switch.
@@ -46,7 +46,7 @@ pub(in crate::elevators) const fn switch(
     default: &'static str,
     host: Option<&'static str>,
 ) -> Parameter {
-    Parameter { name, meaning, domain: Domain::Switch, default: Some(default), logarithmic: false, host }
+    Parameter { name, meaning, domain: Domain::Switch, default: Some(default), logarithmic: false, grows: false, host }
 }
 
 /// What deadline and mq_deadline have in common.

@@ -14,6 +14,7 @@ pub(in crate::elevators) const TOWARDS: Parameter = Parameter {
     domain: Domain::Choice { names: &["up", "down"] },
     default: Some("up"),
     logarithmic: false,
+    grows: false,
     host: None,
 };
 

@@ -149,6 +149,7 @@ impl Scheduler for Edf {
                 domain: Domain::Switch,
                 default: Some("false"),
                 logarithmic: false,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -157,6 +158,7 @@ impl Scheduler for Edf {
                 domain: Domain::Duration { low: MILLISECOND / 1000, high: 100 * SECOND },
                 default: Some("100ms"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
         ],

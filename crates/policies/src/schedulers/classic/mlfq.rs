@@ -164,6 +164,7 @@ impl Scheduler for Mlfq {
                 domain: Domain::Count { low: 1, high: 16 },
                 default: Some("4"),
                 logarithmic: false,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -172,6 +173,7 @@ impl Scheduler for Mlfq {
                 domain: Domain::Duration { low: MILLISECOND / 1000, high: 100 * SECOND },
                 default: Some("10ms"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -180,6 +182,7 @@ impl Scheduler for Mlfq {
                 domain: Domain::Duration { low: MILLISECOND, high: 1_000_000 * SECOND },
                 default: Some("1s"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
         ],

@@ -155,6 +155,7 @@ impl Scheduler for RateMonotonic {
                 domain: Domain::Choice { names: &["utilization", "response_time", "none"] },
                 default: Some("response_time"),
                 logarithmic: false,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -163,6 +164,7 @@ impl Scheduler for RateMonotonic {
                 domain: Domain::Duration { low: MILLISECOND / 1000, high: 100 * SECOND },
                 default: Some("100ms"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
         ],

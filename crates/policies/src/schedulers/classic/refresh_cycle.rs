@@ -168,6 +168,7 @@ impl Scheduler for RefreshCycle {
             domain: Domain::Duration { low: MILLISECOND / 10, high: 10 * SECOND },
             default: Some("20ms"),
             logarithmic: true,
+            grows: false,
             host: None,
         }],
         source: schedlab_model::documentation!("refresh_cycle.rs"),

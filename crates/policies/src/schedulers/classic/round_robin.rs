@@ -102,6 +102,7 @@ impl Scheduler for RoundRobin {
                 domain: Domain::Duration { low: MILLISECOND / 1000, high: 100 * SECOND },
                 default: Some("100ms"),
                 logarithmic: true,
+                grows: false,
                 host: Some("rr_slice"),
             },
             Parameter {
@@ -110,6 +111,7 @@ impl Scheduler for RoundRobin {
                 domain: Domain::Count { low: 0, high: 100 },
                 default: Some("0"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
         ],

@@ -144,6 +144,7 @@ impl Scheduler for Stride {
             domain: Domain::Duration { low: MILLISECOND / 1000, high: 100 * SECOND },
             default: Some("100ms"),
             logarithmic: true,
+            grows: false,
             host: None,
         }],
         source: schedlab_model::documentation!("stride.rs"),

@@ -20,8 +20,8 @@
 //!     period =  latency, or n * min_granularity if n > 8
 //!
 //! v virtual time in ns, w weight by nice level (1024 at nice 0, a quarter more or less for each level), W that of all
-//! ready tasks, n their number; times in ns. latency, min_granularity and wakeup_granularity are times 1 +
-//! floor(log2(min(processors, 8))).
+//! ready tasks, n their number; times in ns. latency, min_granularity and wakeup_granularity are, where they
+//! are left out, those of one processor times 1 + floor(log2(min(processors, 8))).
 //!
 //! ## A schedule
 //!
@@ -448,12 +448,12 @@ const THROTTLING: [Parameter; 4] = realtime::parameters("group");
 /// A length of time that grows with the number of processors.
 const fn length(name: &'static str, meaning: &'static str, default: &'static str, host: &'static str) -> Parameter {
     let domain = Domain::Duration { low: 100 * MICROSECOND, high: SECOND };
-    Parameter { name, meaning, domain, default: Some(default), logarithmic: true, host: Some(host) }
+    Parameter { name, meaning, domain, default: Some(default), logarithmic: true, grows: true, host: Some(host) }
 }
 
 /// A feature that can be turned off.
 const fn feature(name: &'static str, meaning: &'static str, host: Option<&'static str>) -> Parameter {
-    Parameter { name, meaning, domain: Domain::Switch, default: Some("true"), logarithmic: false, host }
+    Parameter { name, meaning, domain: Domain::Switch, default: Some("true"), logarithmic: false, grows: false, host }
 }
 
 impl Scheduler for Cfs {
@@ -473,19 +473,19 @@ impl Scheduler for Cfs {
         parameters: &[
             length(
                 "latency",
-                "period in which all ready tasks run once, on one processor; times 1 + log2 of the processors",
+                "period in which all ready tasks run once; left out, 6 ms times 1 + log2 of the processors",
                 "6ms",
                 "latency",
             ),
             length(
                 "min_granularity",
-                "shortest slice, on one processor; times 1 + log2 of the processors",
+                "shortest slice; left out, 0.75 ms times 1 + log2 of the processors",
                 "0.75ms",
                 "min_granularity",
             ),
             length(
                 "wakeup_granularity",
-                "how far a woken task must be behind to take the processor, on one processor; times 1 + log2 of them",
+                "how far a woken task must be behind to take the processor; left out, 1 ms times 1 + log2 of them",
                 "1ms",
                 "wakeup_granularity",
             ),
@@ -510,6 +510,7 @@ impl Scheduler for Cfs {
                 domain: Domain::Choice { names: &["6.1", "5.10"] },
                 default: Some("6.1"),
                 logarithmic: false,
+                grows: false,
                 host: None,
             },
             linux::AUTOGROUP,
@@ -523,12 +524,10 @@ impl Scheduler for Cfs {
     };
 
     fn new(params: &Params, topology: &Topology, tick: Nanos) -> Self {
-        let processors = topology.processors();
-        let scale = linux::scale(processors);
         let rule = Rule {
-            latency: params.whole("latency") * scale,
-            min_granularity: params.whole("min_granularity") * scale,
-            wakeup_granularity: params.whole("wakeup_granularity") * scale,
+            latency: params.whole("latency"),
+            min_granularity: params.whole("min_granularity"),
+            wakeup_granularity: params.whole("wakeup_granularity"),
             gentle_sleepers: params.switch("gentle_sleepers"),
             buddies: params.switch("buddies"),
             wakeup_preemption: params.switch("wakeup_preemption"),

@@ -297,6 +297,7 @@ impl Scheduler for CfsV3 {
                 domain: Domain::Duration { low: 100 * MICROSECOND, high: SECOND },
                 default: Some("2ms"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -305,6 +306,7 @@ impl Scheduler for CfsV3 {
                 domain: Domain::Duration { low: MILLISECOND, high: 10 * SECOND },
                 default: Some("80ms"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -313,6 +315,7 @@ impl Scheduler for CfsV3 {
                 domain: Domain::Choice { names: &["v3", "2.6.23"] },
                 default: Some("v3"),
                 logarithmic: false,
+                grows: false,
                 host: None,
             },
         ],

@@ -128,15 +128,17 @@ use schedlab_model::{
     topology::Topology,
 };
 
+/// Protection without parity (normalized_sysctl_sched_base_slice); another base slice does not change it.
+const NORMALIZED_BASE_SLICE: Nanos = 700 * MICROSECOND;
+
 /// What a task may ask for (sched_setattr).
 const SLICES: [Nanos; 2] = [100 * MICROSECOND, 100 * MILLISECOND];
 
 /// The rule of one queue.
 #[derive(Debug)]
 pub struct Rule {
-    /// Of those that ask for none (sysctl_sched_base_slice), and before it is scaled by the number of processors.
+    /// Of those that ask for none (sysctl_sched_base_slice).
     base_slice: Nanos,
-    unscaled: Nanos,
     tick: Nanos,
     run_to_parity: bool,
     wakeup_preemption: bool,
@@ -592,7 +594,7 @@ impl FairClass for Rule {
         entity.claim.protected = entity.claim.deadline;
         if !self.to_deadline() {
             let parity = self.run_to_parity.then(|| queue.cfs_rq_min_slice(Some(entity.claim.slice)));
-            let shortest = parity.unwrap_or(self.unscaled);
+            let shortest = parity.unwrap_or(NORMALIZED_BASE_SLICE);
             if shortest < entity.claim.slice {
                 let end = entity.vruntime + virtual_time(shortest, entity.weight);
                 entity.claim.protected = entity.claim.protected.min(end);
@@ -682,10 +684,11 @@ impl Scheduler for Eevdf {
         parameters: &[
             Parameter {
                 name: "base_slice",
-                meaning: "request of a task that asks for no slice, on one processor; times 1 + log2 of the processors",
+                meaning: "request of a task that asks for no slice; left out, 0.7 ms times 1 + log2 of the processors",
                 domain: Domain::Duration { low: SLICES[0], high: SLICES[1] },
                 default: Some("0.7ms"),
                 logarithmic: true,
+                grows: true,
                 host: Some("slice"),
             },
             Parameter {
@@ -694,6 +697,7 @@ impl Scheduler for Eevdf {
                 domain: Domain::Switch,
                 default: Some("true"),
                 logarithmic: false,
+                grows: false,
                 host: Some("run_to_parity"),
             },
             Parameter {
@@ -702,6 +706,7 @@ impl Scheduler for Eevdf {
                 domain: Domain::Switch,
                 default: Some("true"),
                 logarithmic: false,
+                grows: false,
                 host: Some("wakeup_preemption"),
             },
             Parameter {
@@ -710,6 +715,7 @@ impl Scheduler for Eevdf {
                 domain: Domain::Choice { names: &["6.18", "6.17", "6.12"] },
                 default: Some("6.18"),
                 logarithmic: false,
+                grows: false,
                 host: None,
             },
             linux::AUTOGROUP,
@@ -723,16 +729,13 @@ impl Scheduler for Eevdf {
     };
 
     fn new(params: &Params, topology: &Topology, tick: Nanos) -> Self {
-        let processors = topology.processors();
-        let unscaled = params.whole("base_slice");
         let version = match params.name("variant") {
             "6.12" => Version::V6_12,
             "6.17" => Version::V6_17,
             _ => Version::V6_18,
         };
         let rule = Rule {
-            base_slice: unscaled * linux::scale(processors),
-            unscaled,
+            base_slice: params.whole("base_slice"),
             tick,
             run_to_parity: params.switch("run_to_parity"),
             wakeup_preemption: params.switch("wakeup_preemption"),

@@ -287,6 +287,7 @@ impl Scheduler for Muqss {
                 domain: Domain::Choice { names: &["muqss", "bfs"] },
                 default: Some("muqss"),
                 logarithmic: false,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -295,6 +296,7 @@ impl Scheduler for Muqss {
                 domain: Domain::Duration { low: MILLISECOND, high: SECOND },
                 default: Some("6ms"),
                 logarithmic: true,
+                grows: false,
                 host: Some("rr_interval"),
             },
             Parameter {
@@ -303,6 +305,7 @@ impl Scheduler for Muqss {
                 domain: Domain::Count { low: 0, high: 2 },
                 default: Some("1"),
                 logarithmic: false,
+                grows: false,
                 host: Some("yield_type"),
             },
             Parameter {
@@ -311,6 +314,7 @@ impl Scheduler for Muqss {
                 domain: Domain::Switch,
                 default: Some("true"),
                 logarithmic: false,
+                grows: false,
                 host: Some("interactive"),
             },
             Parameter {
@@ -320,6 +324,7 @@ impl Scheduler for Muqss {
                 domain: Domain::Choice { names: &["none", "smt", "mc", "llc", "smp", "all"] },
                 default: Some("mc"),
                 logarithmic: false,
+                grows: false,
                 host: None,
             },
         ],

@@ -213,6 +213,7 @@ impl Scheduler for Rsdl {
                 domain: Domain::Duration { low: MILLISECOND, high: 5 * SECOND },
                 default: Some("8ms"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -221,6 +222,7 @@ impl Scheduler for Rsdl {
                 domain: Domain::Switch,
                 default: Some("false"),
                 logarithmic: false,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -229,6 +231,7 @@ impl Scheduler for Rsdl {
                 domain: Domain::Count { low: 0, high: 100 },
                 default: Some("80"),
                 logarithmic: false,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -237,6 +240,7 @@ impl Scheduler for Rsdl {
                 domain: Domain::Duration { low: 100 * MILLISECOND, high: 100 * SECOND },
                 default: Some("5s"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
         ],

@@ -189,6 +189,7 @@ impl Scheduler for Bsd4 {
                 domain: Domain::Duration { low: MILLISECOND, high: 10 * SECOND },
                 default: Some("100ms"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -197,6 +198,7 @@ impl Scheduler for Bsd4 {
                 domain: Domain::Choice { names: &["head", "slice"] },
                 default: Some("head"),
                 logarithmic: false,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -205,6 +207,7 @@ impl Scheduler for Bsd4 {
                 domain: Domain::Choice { names: &["stock", "evans"] },
                 default: Some("stock"),
                 logarithmic: false,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -213,6 +216,7 @@ impl Scheduler for Bsd4 {
                 domain: Domain::Rate { low: 10.0, high: 10_000.0 },
                 default: Some("1000/s"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -221,6 +225,7 @@ impl Scheduler for Bsd4 {
                 domain: Domain::Rate { low: 0.0, high: 10_000.0 },
                 default: Some("0/s"),
                 logarithmic: false,
+                grows: false,
                 host: None,
             },
         ],

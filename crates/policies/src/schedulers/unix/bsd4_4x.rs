@@ -162,6 +162,7 @@ impl Scheduler for Bsd44x {
                 domain: Domain::Duration { low: MILLISECOND, high: 10 * SECOND },
                 default: Some("100ms"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -170,6 +171,7 @@ impl Scheduler for Bsd44x {
                 domain: Domain::Rate { low: 10.0, high: 10_000.0 },
                 default: Some("100/s"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -178,6 +180,7 @@ impl Scheduler for Bsd44x {
                 domain: Domain::Rate { low: 1.0, high: 10_000.0 },
                 default: Some("128/s"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
         ],

@@ -123,6 +123,7 @@ impl Scheduler for Bsd452 {
                 domain: Domain::Duration { low: MILLISECOND, high: 10 * SECOND },
                 default: Some("100ms"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -131,6 +132,7 @@ impl Scheduler for Bsd452 {
                 domain: Domain::Choice { names: &["stock", "evans"] },
                 default: Some("stock"),
                 logarithmic: false,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -139,6 +141,7 @@ impl Scheduler for Bsd452 {
                 domain: Domain::Rate { low: 10.0, high: 10_000.0 },
                 default: Some("100/s"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
             Parameter {
@@ -147,6 +150,7 @@ impl Scheduler for Bsd452 {
                 domain: Domain::Rate { low: 1.0, high: 10_000.0 },
                 default: Some("128/s"),
                 logarithmic: true,
+                grows: false,
                 host: None,
             },
         ],

@@ -151,6 +151,7 @@ impl Scheduler for Minix {
                 domain: Domain::Duration { low: MILLISECOND, high: 10 * SECOND },
                 default: Some("100ms"),
                 logarithmic: true,
+                grows: false,
                 host: Some("rr_slice"),
             },
             Parameter {
@@ -159,6 +160,7 @@ impl Scheduler for Minix {
                 domain: Domain::Choice { names: &["tail", "head"] },
                 default: Some("tail"),
                 logarithmic: false,
+                grows: false,
                 host: None,
             },
         ],

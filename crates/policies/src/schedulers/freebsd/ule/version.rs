@@ -14,6 +14,7 @@ pub const PARAMETERS: &[Parameter] = &[
         domain: Domain::Rate { low: 50.0, high: 10_000.0 },
         default: Some("1000/s"),
         logarithmic: true,
+        grows: false,
         host: None,
     },
     Parameter {
@@ -22,6 +23,7 @@ pub const PARAMETERS: &[Parameter] = &[
         domain: Domain::Rate { low: 0.0, high: 10_000.0 },
         default: Some("0/s"),
         logarithmic: false,
+        grows: false,
         host: None,
     },
     Parameter {
@@ -30,6 +32,7 @@ pub const PARAMETERS: &[Parameter] = &[
         domain: Domain::Count { low: 0, high: NOT_GIVEN },
         default: Some("256"),
         logarithmic: false,
+        grows: false,
         host: None,
     },
     Parameter {
@@ -38,6 +41,7 @@ pub const PARAMETERS: &[Parameter] = &[
         domain: Domain::Count { low: 0, high: 1000 },
         default: Some("0"),
         logarithmic: false,
+        grows: false,
         host: None,
     },
     Parameter {
@@ -46,6 +50,7 @@ pub const PARAMETERS: &[Parameter] = &[
         domain: Domain::Count { low: 0, high: 100 },
         default: Some("30"),
         logarithmic: false,
+        grows: false,
         host: None,
     },
     Parameter {
@@ -55,6 +60,7 @@ pub const PARAMETERS: &[Parameter] = &[
         domain: Domain::Choice { names: &["2007", "2011", "2023"] },
         default: Some("2007"),
         logarithmic: false,
+        grows: false,
         host: None,
     },
     Parameter {
@@ -63,6 +69,7 @@ pub const PARAMETERS: &[Parameter] = &[
         domain: Domain::Switch,
         default: Some("true"),
         logarithmic: false,
+        grows: false,
         host: None,
     },
 ];

@@ -27,7 +27,6 @@ fn queue_of(rule: &Rule, tasks: &[(i64, i64)]) -> Tree<Rule> {
 fn a_task_that_falls_asleep_in_debt_is_current_and_protected_at_the_next_choice() {
     let rule = Rule {
         base_slice: 700 * MICROSECOND,
-        unscaled: 700 * MICROSECOND,
         tick: 4 * MILLISECOND,
         run_to_parity: true,
         wakeup_preemption: true,

@@ -37,6 +37,7 @@ pub const RECLAIM: Parameter = Parameter {
     domain: Domain::Switch,
     default: Some("false"),
     logarithmic: false,
+    grows: false,
     host: None,
 };
 

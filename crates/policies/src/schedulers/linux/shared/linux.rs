@@ -27,13 +27,9 @@ pub const AUTOGROUP: Parameter = Parameter {
     domain: Domain::Switch,
     default: Some("false"),
     logarithmic: false,
+    grows: false,
     host: Some("autogroup"),
 };
-
-/// The scale of a slice that grows with the machine: 1 + log2 of the processors, of at most eight.
-pub fn scale(processors: u16) -> u64 {
-    1 + u64::from(processors.clamp(1, 8).ilog2())
-}
 
 /// What runs on a processor.
 #[derive(Debug, Clone, Copy, Default)]

@@ -40,6 +40,7 @@ pub const fn parameters(throttling: &'static str) -> [Parameter; 4] {
             domain: Domain::Duration { low: 1_000_000, high: 10 * SECOND },
             default: Some("100ms"),
             logarithmic: true,
+            grows: false,
             host: Some("rr_slice"),
         },
         Parameter {
@@ -48,6 +49,7 @@ pub const fn parameters(throttling: &'static str) -> [Parameter; 4] {
             domain: Domain::Choice { names: &["group", "fair_server", "off"] },
             default: Some(throttling),
             logarithmic: false,
+            grows: false,
             host: None,
         },
         Parameter {
@@ -56,6 +58,7 @@ pub const fn parameters(throttling: &'static str) -> [Parameter; 4] {
             domain: Domain::Duration { low: 1_000_000, high: 100 * SECOND },
             default: Some("950ms"),
             logarithmic: true,
+            grows: false,
             host: Some("rt_runtime"),
         },
         Parameter {
@@ -64,6 +67,7 @@ pub const fn parameters(throttling: &'static str) -> [Parameter; 4] {
             domain: Domain::Duration { low: 1_000_000, high: 100 * SECOND },
             default: Some("1s"),
             logarithmic: true,
+            grows: false,
             host: Some("rt_period"),
         },
     ]
