@@ -1,6 +1,6 @@
 //! The processors of a machine and what they share: core, last-level cache, memory node. Schedulers build their domains from it.
 
-use crate::{processors::CpuSet, task::CpuId};
+use crate::{Nanos, processors::CpuSet, task::CpuId};
 
 /// What a core of full size can do.
 pub const CAPACITY: u16 = 1024;
@@ -27,6 +27,7 @@ pub struct Topology {
     distances: Vec<Vec<u16>>,
     thread_speed: f64,
     turns: Option<Vec<u16>>,
+    halt_poll: Option<Nanos>,
 }
 
 impl Default for Topology {
@@ -38,13 +39,18 @@ impl Default for Topology {
 impl Topology {
     /// Processors at these places, the distances between their nodes, and the speed of a thread whose sibling runs.
     pub fn new(cpus: Vec<Place>, distances: Vec<Vec<u16>>, thread_speed: f64) -> Topology {
-        Topology { cpus, distances, thread_speed, turns: None }
+        Topology { cpus, distances, thread_speed, turns: None, halt_poll: None }
     }
 
     /// The same, with processors that take turns of these relative lengths; a shorter list is repeated.
     pub fn in_turns(self, lengths: &[u16]) -> Topology {
         let turns = lengths.iter().copied().cycle().take(self.cpus.len()).collect();
         Topology { turns: Some(turns), ..self }
+    }
+
+    /// The same, with virtual processors for which a hypervisor polls for as long after they have halted.
+    pub fn halting(self, poll: Nanos) -> Topology {
+        Topology { halt_poll: Some(poll), ..self }
     }
 
     /// Equal processors, a core each, with one cache and one memory node.
@@ -105,6 +111,12 @@ impl Topology {
     /// The speed of a thread while another one of its core runs, of that of a thread alone.
     pub fn thread_speed(&self) -> f64 {
         self.thread_speed
+    }
+
+    /// How long a hypervisor polls for a virtual processor that has halted, before the kernel takes it for preempted; none if there is no
+    /// hypervisor.
+    pub fn halt_poll(&self) -> Option<Nanos> {
+        self.halt_poll
     }
 
     /// How long the turn of each processor is compared with the others', if they take turns on one: of its speed, each that runs a task has

@@ -2,6 +2,7 @@
 //! treated alike.
 
 use crate::{
+    halting::POLL,
     history::Recording,
     placing::{Places, Placing, setting},
     work::Work,
@@ -73,6 +74,9 @@ pub fn document(
         "scheduler": scheduler(host, state),
         "workload": workload,
     });
+    if recording.halts && host.processors.len() > 1 {
+        document["machine"]["topology"] = json!({ "halt_poll": spell_duration(POLL) });
+    }
     let groups = places.groups(state, &used);
     if !groups.is_empty() {
         document["groups"] = Value::Object(groups);

@@ -13,9 +13,10 @@ pub use {
 
 use crate::{
     causes::{Cause, Handling},
+    halting::Halting,
     treatment::{Places, Policy},
 };
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use schedlab_model::replay::Waking;
 use schedlab_traces::kernel::{Event, Kind, Left, Listener, Pid};
 use task::State;
@@ -59,6 +60,7 @@ pub struct History {
     now: u64,
     /// By task that was woken and has not run since, when, and how.
     woken: HashMap<Pid, (u64, Waking)>,
+    halting: Halting,
 }
 
 impl History {
@@ -66,6 +68,9 @@ impl History {
     pub fn finish(mut self) -> Recording {
         let end = self.now;
         self.recording.tasks.iter_mut().for_each(Task::settle_doubts);
+        let tasks = self.recording.tasks.iter();
+        let moved: HashSet<Pid> = tasks.filter(|task| task.places.moved()).map(|task| task.pid).collect();
+        self.recording.halts = self.halting.is_seen(|pid| moved.contains(&pid));
         let lasting = self.recording.lasting();
         for task in &mut self.recording.tasks {
             if let State::Running(_, since, _) = task.state {
@@ -169,6 +174,7 @@ impl History {
         }
         if event.other > 0 {
             self.measure_delay(event);
+            self.halting.runs(event.other, event.task == 0);
             self.note_nested(event);
             let value = event.value;
             let idle = self.idle_elsewhere(cpu);
@@ -312,6 +318,10 @@ impl History {
                     task.doubtful.push(task.steps.len() - 1);
                 }
                 (task.state, task.ready) = (State::Ready, now);
+                if matches!(cause, Cause::Task(_)) {
+                    let idle = self.idle_elsewhere(event.cpu);
+                    self.halting.woken(now, pid, idle);
+                }
                 self.note_woken(event, cause);
             }
             None => {

@@ -2,6 +2,7 @@
 //!
 //!   history   what each task did: computing, waits, and what ended each wait
 //!   causes    what ended a wait: another task, a timer, a device, something outside
+//!   halting   whether processors are virtual ones that halt
 //!   timers    whether a task's timers are absolute or relative
 //!   treatment nice, policy and processors of each task, as far as the recording shows them
 //!   placing   how tasks are treated in an experiment
@@ -19,6 +20,7 @@ mod document;
 mod ends;
 mod events;
 pub mod file;
+mod halting;
 mod history;
 mod placing;
 mod tick;

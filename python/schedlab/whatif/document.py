@@ -133,6 +133,9 @@ def assumptions(one: Prepared, notes: list[str]) -> list[str]:
     kernel = f"of Linux {release}" if release else "of a present kernel, since the file names none"
     hz = document["machine"]["clock"]["hz"]
     ticks = "by the times of its preemptions" if found["hz"] else "not shown by the recording"
+    if "topology" in document["machine"]:
+        poll = document["machine"]["topology"]["halt_poll"]
+        notes = [f"virtual processors that are idle for more than {poll} get no woken task: tasks stayed next to idle ones", *notes]
     if found["state"]:
         return [f"the policy is {scheduler['name']}{variant}, {kernel}", *notes]
     bound = ", ".join(sorted(name for name, job in document["workload"].items() if "cpus" in job))

@@ -2,7 +2,10 @@
 //! memory nodes, capacities, favoured cores.
 
 use super::{Machine, Sourced};
-use crate::topology::{CAPACITY, Place, Topology};
+use crate::{
+    topology::{CAPACITY, Place, Topology},
+    units::Duration,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -56,6 +59,10 @@ pub struct Layout {
     /// tasks. A list that is shorter than the number of processors is repeated. Each has its own speed, if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub turns: Option<Sourced<Vec<u16>>>,
+    /// The processors are virtual ones: how long the hypervisor polls for work after one has halted. From then on the kernel takes it for
+    /// preempted, and wakes no task on it. They are the machine's own, if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub halt_poll: Option<Sourced<Duration>>,
 }
 
 fn is_default(numbering: &Numbering) -> bool {
@@ -107,8 +114,12 @@ impl Machine {
         let cpus = (0..processors).map(|cpu| places[usize::from(core(cpu))]).collect();
         let distances = layout.all_distances(self.nodes.get());
         let topology = Topology::new(cpus, distances, layout.thread_speed());
-        match layout.turns.as_ref() {
+        let topology = match layout.turns.as_ref() {
             Some(lengths) => topology.in_turns(lengths.value()),
+            None => topology,
+        };
+        match layout.halt_poll.as_ref() {
+            Some(poll) => topology.halting(poll.get().0),
             None => topology,
         }
     }

@@ -17,6 +17,8 @@ pub struct Recording {
     pub delays: [Vec<u32>; 3],
     /// Times of switches from tasks that could run to tasks that were not just woken, ns on the clock of the file.
     pub preemptions: Vec<u64>,
+    /// Whether the processors are virtual ones that count as preempted when they have halted. See `halting`.
+    pub halts: bool,
     /// Tasks that were current on a processor which had gone to another one: the switch to them was not recorded.
     pub repaired: u64,
 }

@@ -237,3 +237,31 @@ fn timers_that_rarely_end_a_wait_are_timeouts() {
     let (relative, absolute) = causes.iter().fold((0, 0), |sum, it| (sum.0 + it.relative, sum.1 + it.absolute));
     assert!(relative > 10 && absolute == 0, "{relative} {absolute}");
 }
+
+/// Task 5 wakes task 6 every 3 ms, thirty times; 6 runs on that processor, once on processor 1 before, which is idle otherwise.
+#[test]
+fn a_task_that_stays_next_to_an_idle_processor_though_it_can_go_there_shows_that_it_halts() {
+    let halts = |goes_there: u16| {
+        let mut history = History::default();
+        let on = |cpu, event| Event { cpu, ..event };
+        history.event(&on(1, event(Kind::Switch, 0, 0, 6, 0)));
+        history.event(&on(1, event(Kind::Switch, 100, 6, 0, 1)));
+        for at in (0..30).map(|round| 3_000 + 3_000 * round) {
+            history.event(&event(Kind::Switch, at, 0, 5, 0));
+            history.event(&event(Kind::Waking, at + 100, 6, 5, 0));
+            match goes_there {
+                0 => {
+                    history.event(&event(Kind::Switch, at + 200, 5, 6, 1));
+                    history.event(&event(Kind::Switch, at + 300, 6, 0, 1));
+                }
+                cpu => {
+                    history.event(&on(cpu, event(Kind::Switch, at + 110, 0, 6, 0)));
+                    history.event(&event(Kind::Switch, at + 200, 5, 0, 1));
+                    history.event(&on(cpu, event(Kind::Switch, at + 210, 6, 0, 1)));
+                }
+            }
+        }
+        history.finish().halts
+    };
+    assert!(halts(0) && !halts(1));
+}

@@ -87,7 +87,7 @@ impl<L: FairClass> Linux<L> {
         if !std::mem::take(&mut state.answers) {
             return;
         }
-        let (next, idle) = (state.next_balance, self.available_idle_cpu(cx, cpu));
+        let (next, idle) = (state.next_balance, self.idle_cpu(cx, cpu));
         let nohz = &mut self.balancer.nohz;
         if self.balancer.kernel > Kernel::V5_10 || nohz.ilb != cpu {
             nohz.earliest = nohz.earliest.min(next);
@@ -103,7 +103,7 @@ impl<L: FairClass> Linux<L> {
         if self.balancer.has_come(cx.now, self.balancer.nohz.next_balance) && self.asks(cx, cpu) {
             self.kick_ilb(cx);
         } else if self.balancer.nohz.needs_update && self.balancer.kernel > Kernel::V5_10 {
-            let idle = (0..self.cpus.len() as CpuId).filter(|&cpu| self.available_idle_cpu(cx, cpu));
+            let idle = (0..self.cpus.len() as CpuId).filter(|&cpu| self.idle_cpu(cx, cpu));
             if let Some(next) = idle.map(|cpu| self.balancer.states[usize::from(cpu)].next_balance).min() {
                 self.balancer.nohz.next_balance = next;
                 self.balancer.nohz.needs_update = false;
@@ -130,12 +130,12 @@ impl<L: FairClass> Linux<L> {
     fn kick_ilb(&mut self, cx: &mut Context<'_>) {
         self.balancer.nohz.next_balance = cx.now + self.balancer.tick;
         let all = self.cpus.len() as CpuId;
-        let Some(first) = (0..all).find(|&cpu| self.available_idle_cpu(cx, cpu)) else { return };
+        let Some(first) = (0..all).find(|&cpu| self.idle_cpu(cx, cpu)) else { return };
         self.balancer.nohz.ilb = first;
         self.balancer.nohz.earliest = cx.now + LONGEST_REST;
         self.balancer.nohz.needs_update = false;
         for cpu in (first + 1..all).chain([first]) {
-            if self.available_idle_cpu(cx, cpu) {
+            if self.idle_cpu(cx, cpu) {
                 self.balancer.states[usize::from(cpu)].asked = true;
                 cx.balance_for(cpu);
             }
@@ -145,6 +145,6 @@ impl<L: FairClass> Linux<L> {
     /// The busy processors of a cache (nr_busy_cpus).
     fn busy_in_cache(&self, cx: &Context<'_>, cpu: CpuId) -> impl Iterator<Item = CpuId> {
         let cache = &self.balancer.domains.caches[usize::from(cpu)];
-        cache.iter().filter(|&other| !self.available_idle_cpu(cx, other))
+        cache.iter().filter(|&other| !self.idle_cpu(cx, other))
     }
 }

@@ -53,7 +53,7 @@ impl<L: FairClass> Linux<L> {
     fn rebalance_domains(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<TaskId> {
         let mut pull = self.balancer.states[cpu as usize].pulling.take();
         let under_way = pull.as_ref().map(|pull| pull.level);
-        let idle = self.available_idle_cpu(cx, cpu);
+        let idle = self.idle_cpu(cx, cpu);
         if under_way.is_none() && !self.begins_to_look(cx, cpu, idle) {
             return None;
         }
@@ -134,7 +134,7 @@ impl<L: FairClass> Linux<L> {
     /// An idle processor does not look for work at its own ticks: a busy one has to ask it to.
     #[inline]
     pub fn omits_tick(&self, cx: &Context<'_>, cpu: CpuId) -> bool {
-        !self.realtime.some_overloaded() && self.available_idle_cpu(cx, cpu)
+        !self.realtime.some_overloaded() && self.idle_cpu(cx, cpu)
     }
 
     /// An interval, in whole ticks. (get_sd_balance_interval)

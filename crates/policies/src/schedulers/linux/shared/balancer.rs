@@ -208,6 +208,8 @@ pub struct Balancer {
     pub tick: Nanos,
     pub kernel: Kernel,
     pub domains: Domains,
+    /// How long a hypervisor polls for one of them that has halted.
+    pub halt_poll: Option<Nanos>,
     /// Of each cache, by its first processor.
     pub shared: Vec<Shared>,
     pub nohz: Nohz,
@@ -247,6 +249,7 @@ impl Balancer {
             kernel,
             shared: domains.caches.iter().map(shared).collect(),
             domains,
+            halt_poll: topology.halt_poll(),
             nohz: Nohz::default(),
             overloaded: false,
             lists: vec![List::default(); processors],
@@ -295,6 +298,13 @@ impl Balancer {
             let (mean, idle) = (state.mean_idle as i64, (now - since) as i64);
             state.mean_idle = ((mean + (idle - mean) / 8) as Nanos).min(2 * state.longest_cost);
         }
+    }
+
+    /// Whether a virtual processor has been idle for longer than its hypervisor polls for it.
+    #[inline]
+    pub fn has_halted(&self, now: Nanos, cpu: CpuId) -> bool {
+        let idle = || now - self.states[usize::from(cpu)].idle_since.unwrap_or(0);
+        self.halt_poll.is_some_and(|poll| idle() > poll)
     }
 
     /// A processor has chosen another task than before.

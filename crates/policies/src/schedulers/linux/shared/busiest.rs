@@ -234,7 +234,7 @@ impl<L: FairClass> Linux<L> {
     pub fn is_its_turn(&self, cx: &Context<'_>, cpu: CpuId, level: usize) -> bool {
         let domain = &self.balancer.domains.chains[usize::from(cpu)][level];
         let own = &domain.groups[0].span;
-        let idle = |cpu: &CpuId| self.available_idle_cpu(cx, *cpu);
+        let idle = |cpu: &CpuId| self.idle_cpu(cx, *cpu);
         let whole = |cpu: &CpuId| self.balancer.domains.threads[usize::from(*cpu)].iter().all(|cpu| idle(&cpu));
         let by_cores = self.balancer.kernel.by_cores() && domain.level != Level::Core;
         let core = by_cores.then(|| own.iter().find(|cpu| idle(cpu) && whole(cpu))).flatten();

@@ -23,7 +23,7 @@ impl<L: FairClass> Linux<L> {
     fn priority_counts(&self, cx: &Context<'_>, domain: &Domain, cpu: CpuId) -> bool {
         let mut others = self.balancer.domains.threads[usize::from(cpu)].iter().filter(|&thread| thread != cpu);
         let always = !self.balancer.kernel.by_cores() || domain.level == Level::Core;
-        domain.packs && (always || others.all(|thread| self.available_idle_cpu(cx, thread)))
+        domain.packs && (always || others.all(|thread| self.idle_cpu(cx, thread)))
     }
 
     /// Whether a processor goes before another one in a domain. (sched_asym)
@@ -66,7 +66,7 @@ impl<L: FairClass> Linux<L> {
         let chain = &self.balancer.domains.chains[usize::from(cpu)];
         chain.iter().rev().find(|domain| domain.packs).is_some_and(|domain| {
             let mut all = domain.span.iter();
-            all.any(|other| self.available_idle_cpu(cx, other) && self.goes_before(cx, domain, other, cpu))
+            all.any(|other| self.idle_cpu(cx, other) && self.goes_before(cx, domain, other, cpu))
         })
     }
 }

@@ -26,13 +26,22 @@ impl<L: FairClass> Linux<L> {
     }
 
     /// Whether nothing runs or is ready on a processor.
-    pub fn available_idle_cpu(&self, cx: &Context<'_>, cpu: CpuId) -> bool {
+    pub fn idle_cpu(&self, cx: &Context<'_>, cpu: CpuId) -> bool {
         cx.idle.has(cpu) && self.nr_running(cpu) == 0
     }
 
-    /// Whether at most SCHED_IDLE tasks run or are ready on a processor.
+    /// The same as a task that is woken or forked finds it: a virtual processor that has halted counts as preempted. (vcpu_is_preempted)
+    pub fn available_idle_cpu(&self, cx: &Context<'_>, cpu: CpuId) -> bool {
+        self.idle_cpu(cx, cpu) && !self.balancer.has_halted(cx.now, cpu)
+    }
+
+    /// Whether a woken task finds at most SCHED_IDLE tasks on a processor, running or ready.
     pub fn is_idle(&self, cx: &Context<'_>, cpu: CpuId) -> bool {
-        if cx.idle.has(cpu) { self.nr_running(cpu) == 0 } else { self.tree.idle_tasks && self.sched_idle_cpu(cx, cpu) }
+        if cx.idle.has(cpu) {
+            self.available_idle_cpu(cx, cpu)
+        } else {
+            self.tree.idle_tasks && self.sched_idle_cpu(cx, cpu)
+        }
     }
 
     /// The same of one on which a task runs.
