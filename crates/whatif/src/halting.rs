@@ -18,13 +18,23 @@ const FEW: u64 = 20;
 pub(crate) struct Halting {
     /// By task that was woken so and has not run since.
     pending: HashSet<Pid>,
-    /// Of each task: how often it got a processor that was busy, and how often an idle one.
-    counts: HashMap<Pid, [u64; 2]>,
+    counts: HashMap<Pid, Count>,
+}
+
+/// Of one task.
+#[derive(Debug, Default, Clone, Copy)]
+struct Count {
+    /// Wakeups by running tasks.
+    all: u64,
+    /// Of those next to a processor that has been idle for long, after which it got one that was busy, and one that was idle.
+    stayed: u64,
+    left: u64,
 }
 
 impl Halting {
     /// A task was woken by a running one; another processor is idle since then.
     pub(crate) fn woken(&mut self, now: u64, task: Pid, idle: Option<u64>) {
+        self.counts.entry(task).or_default().all += 1;
         if idle.is_some_and(|since| now.saturating_sub(since) >= LONG) {
             self.pending.insert(task);
         }
@@ -33,16 +43,23 @@ impl Halting {
     /// A task gets a processor, which was idle or not.
     pub(crate) fn runs(&mut self, task: Pid, was_idle: bool) {
         if !self.pending.is_empty() && self.pending.remove(&task) {
-            self.counts.entry(task).or_default()[usize::from(was_idle)] += 1;
+            let count = self.counts.entry(task).or_default();
+            *if was_idle { &mut count.left } else { &mut count.stayed } += 1;
         }
     }
 
-    /// Whether most of the tasks that can run on several processors stayed. The kernel of a machine whose processors do not halt wakes them
-    /// on the idle one.
+    /// Whether the tasks that can run on several processors were mostly woken so, and mostly stayed. The kernel of a machine whose processors
+    /// do not halt wakes them on the idle one. Where processors are seldom idle for long, a hypervisor polls for them longer, and little is
+    /// known of it.
     pub(crate) fn is_seen(&self, moves: impl Fn(Pid) -> bool) -> bool {
         let free = self.counts.iter().filter(|(task, _)| moves(**task));
-        let [stayed, left] = free.fold([0, 0], |[stayed, left], (_, more)| [stayed + more[0], left + more[1]]);
-        stayed >= FEW && stayed > 2 * left
+        let add = |sum: Count, (_, one): (&Pid, &Count)| Count {
+            all: sum.all + one.all,
+            stayed: sum.stayed + one.stayed,
+            left: sum.left + one.left,
+        };
+        let Count { all, stayed, left } = free.fold(Count::default(), add);
+        stayed >= FEW && stayed > 2 * left && 2 * (stayed + left) > all
     }
 }
 
@@ -52,7 +69,13 @@ mod tests {
 
     /// `stayed` and `left` wakeups of a task next to a processor that has been idle for that long.
     fn seen(stayed: u64, left: u64, idle: u64, moves: bool) -> bool {
+        seen_among(0, (stayed, left), idle, moves)
+    }
+
+    /// As many others of the same task while no processor is idle.
+    fn seen_among(others: u64, (stayed, left): (u64, u64), idle: u64, moves: bool) -> bool {
         let mut halting = Halting::default();
+        (0..others).for_each(|_| halting.woken(10 * LONG, 7, None));
         for turn in 0..stayed + left {
             halting.woken(10 * LONG, 7, Some(10 * LONG - idle));
             halting.runs(7, turn < left);
@@ -68,5 +91,6 @@ mod tests {
         assert!(!seen(60, 30, LONG, true), "a third went there");
         assert!(!seen(100, 0, LONG - 1, true), "not idle for long");
         assert!(!seen(100, 0, LONG, false), "bound");
+        assert!(seen_among(99, (100, 0), LONG, true) && !seen_among(100, (100, 0), LONG, true), "mostly not idle");
     }
 }
