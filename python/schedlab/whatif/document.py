@@ -135,7 +135,8 @@ def assumptions(one: Prepared, notes: list[str]) -> list[str]:
     ticks = "by the times of its preemptions" if found["hz"] else "not shown by the recording"
     if "topology" in document["machine"]:
         poll = document["machine"]["topology"]["halt_poll"]
-        notes = [f"virtual processors that are idle for more than {poll} get no woken task: tasks stayed next to idle ones", *notes]
+        seen = "tasks stayed next to idle ones"
+        notes = [f"virtual processors that are idle for more than {poll} get no woken task: {seen}", *notes]
     if found["state"]:
         return [f"the policy is {scheduler['name']}{variant}, {kernel}", *notes]
     bound = ", ".join(sorted(name for name, job in document["workload"].items() if "cpus" in job))
