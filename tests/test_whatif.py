@@ -84,6 +84,8 @@ def test_another_policy_has_not_the_parameters_of_the_recorded_one():
 
 def test_a_slice_is_the_setting_of_a_host():
     assert apply(Asked(sets=("scheduler.slice=1ms",)), DOCUMENT, NAMES).sets == ["scheduler.base_slice=1ms"]
+    with pytest.raises(UsageError, match=r"--set scheduler.slice=1: is no duration"):
+        apply(Asked(sets=("scheduler.slice=1",)), DOCUMENT, NAMES)
 
 
 def test_a_recorded_slice_grows_with_the_processors_as_that_of_a_kernel_does():

@@ -201,6 +201,8 @@ def _processors(changed: Changed, processors: int | None) -> None:
 
 def _set(changed: Changed, text: str) -> None:
     """A field of the experiment; another policy does not have the parameters of the recorded one."""
+    from schedlab.units import seconds
+
     path, separator, value = text.partition("=")
     path, value = path.strip(), value.strip()
     scheduler = changed.definition["scheduler"]
@@ -208,6 +210,8 @@ def _set(changed: Changed, text: str) -> None:
         changed.definition["scheduler"] = {"name": value}
         return
     if path == "scheduler.slice" and separator and scheduler["name"] in SLICES:
+        if seconds(value) is None:
+            raise UsageError(f"--set scheduler.slice={value}: is no duration; write 1ms")
         path = f"scheduler.{SLICES[scheduler['name']]}"
     changed.sets.append(f"{path}={value}" if separator else text)
 

@@ -320,9 +320,10 @@ fn machine() -> impl Strategy<Value = (u16, Value)> {
 fn topology() -> impl Strategy<Value = (u16, Value)> {
     let numbering = prop::sample::select(vec!["threads_first", "cores_first"]);
     let turns = prop::option::weighted(0.25, prop::collection::vec(1..5u16, 1..4));
-    let kinds = (300..1024u16, prop::collection::vec(1..256u16, 0..4), turns);
-    (1..3u16, 1..3u16, 1..3u16, 0.3..1.0f64, kinds, numbering).prop_map(|(nodes, threads, cores, speed, (small, priorities, turns), numbering)| {
-        (nodes, json!({ "threads": threads, "thread_speed": speed, "cores_per_cache": cores, "numbering": numbering, "capacities": [1024, small], "priorities": priorities, "turns": turns }))
+    let halting = prop::option::weighted(0.25, prop::sample::select(vec!["0ns", "100us", "5ms"]));
+    let kinds = (300..1024u16, prop::collection::vec(1..256u16, 0..4), turns, halting);
+    (1..3u16, 1..3u16, 1..3u16, 0.3..1.0f64, kinds, numbering).prop_map(|(nodes, threads, cores, speed, (small, priorities, turns, halting), numbering)| {
+        (nodes, json!({ "threads": threads, "thread_speed": speed, "cores_per_cache": cores, "numbering": numbering, "capacities": [1024, small], "priorities": priorities, "turns": turns, "halt_poll": halting }))
     })
 }
 
