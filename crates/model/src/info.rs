@@ -311,6 +311,15 @@ impl Params {
         info: &Info,
         given: impl IntoIterator<Item = (&'a str, String)>,
     ) -> Result<Params, (String, String)> {
+        Params::check_on(1, info, given)
+    }
+
+    /// The same, with defaults as of that many processors.
+    pub fn check_on<'a>(
+        processors: u16,
+        info: &Info,
+        given: impl IntoIterator<Item = (&'a str, String)>,
+    ) -> Result<Params, (String, String)> {
         let mut values = BTreeMap::new();
         for (name, text) in given {
             let known = info
@@ -324,7 +333,7 @@ impl Params {
                 continue;
             }
             let missing = || (parameter.name.to_owned(), "is missing".to_owned());
-            let value = parameter.default_on(1).ok_or_else(missing)?;
+            let value = parameter.default_on(processors).ok_or_else(missing)?;
             values.insert(parameter.name.to_owned(), value.map_err(|why| (parameter.name.to_owned(), why))?);
         }
         Ok(Params(values))
@@ -383,6 +392,30 @@ mod tests {
             assert_eq!(&text[..documented(text)], head);
         }
         assert_eq!(head::<5>("//! one"), b"//! o");
+    }
+
+    #[test]
+    fn a_default_that_grows_does_so_with_the_logarithm_of_at_most_eight_processors() {
+        const SLICE: Parameter = Parameter {
+            name: "slice",
+            meaning: "",
+            domain: Domain::Duration { low: 0, high: 1000 },
+            default: Some("100ns"),
+            logarithmic: true,
+            grows: true,
+            host: None,
+        };
+        for (processors, expected) in
+            [(1, 100), (2, 200), (3, 200), (4, 300), (7, 300), (8, 400), (9, 400), (1024, 400)]
+        {
+            assert_eq!(SLICE.default_on(processors), Some(Ok(Value::Whole(expected))), "{processors}");
+            let info =
+                Info { name: "", summary: "", year: 0, origin: "", promises: &[], parameters: &[SLICE], source: "" };
+            assert_eq!(Params::check_on(processors, &info, []).unwrap().whole("slice"), expected);
+            assert_eq!(Params::check_on(processors, &info, [("slice", "70ns".to_owned())]).unwrap().whole("slice"), 70);
+        }
+        assert_eq!(Parameter { grows: false, ..SLICE }.default_on(8), Some(Ok(Value::Whole(100))));
+        assert_eq!(Parameter { default: None, ..SLICE }.default_on(8), None);
     }
 
     #[test]

@@ -29,7 +29,7 @@ impl<S: Scheduler> Bench<S> {
     fn new(settings: &[(&str, &str)], users: u32) -> Self {
         let tick = 1_000_000_000 / 60;
         let settings = settings.iter().map(|(name, value)| (*name, value.to_string()));
-        let params = Params::check(&S::INFO, settings).unwrap();
+        let params = Params::check_on(2, &S::INFO, settings).unwrap();
         Bench {
             policy: S::new(&params, &Topology::uniform(2), tick),
             view: View {

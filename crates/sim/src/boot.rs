@@ -41,7 +41,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// Builds the machine, its kernel and its workload; nothing has run yet.
     pub fn boot(scenario: &Scenario, seed: u64, observer: O) -> Result<Self, RunError> {
         let machine = &scenario.machine;
-        let params = check(&S::INFO, &scenario.scheduler.settings)?;
+        let params = check(scenario.machine.processors.get(), &S::INFO, &scenario.scheduler.settings)?;
         let programs = compile(scenario)?;
         let processors = machine.processors.get();
         let message_passing = machine.personality == machine::Personality::MessagePassing;

@@ -74,7 +74,7 @@ impl Visitor for Leading<'_> {
     type Output = Option<Followed>;
 
     fn visit<S: Scheduler>(self) -> Self::Output {
-        let params = check(&S::INFO, &self.scenario.scheduler.settings).ok()?;
+        let params = check(self.scenario.machine.processors.get(), &S::INFO, &self.scenario.scheduler.settings).ok()?;
         let tasks = tasks(self.scenario, self.story);
         Some(Follower::new(S::new(&params, &Default::default(), self.story.tick), tasks, self.story).lead())
     }

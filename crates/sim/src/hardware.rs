@@ -82,7 +82,7 @@ fn chosen<T>(
     let name = choice.map_or(otherwise, |choice| choice.name.as_str());
     let unknown = || RunError(format!("{field}.name: {name:?} is not known"));
     let info = family.iter().find(|info| info.name == name).ok_or_else(unknown)?;
-    let params = check(info, choice.map_or(&Default::default(), |choice| &choice.settings))?;
+    let params = check(1, info, choice.map_or(&Default::default(), |choice| &choice.settings))?;
     build(name, &params).ok_or_else(unknown)
 }
 

@@ -13,10 +13,11 @@ use schedlab_workloads::{
 };
 use std::collections::BTreeMap;
 
-/// The checked parameters of a table's entry.
-pub(crate) fn check(info: &Info, settings: &BTreeMap<String, Setting>) -> Result<Params, RunError> {
+/// The checked parameters of a table's entry on a machine of that many processors.
+pub(crate) fn check(processors: u16, info: &Info, settings: &BTreeMap<String, Setting>) -> Result<Params, RunError> {
     let given = settings.iter().map(|(name, value)| (name.as_str(), value.to_string()));
-    Params::check(info, given).map_err(|(name, why)| RunError(format!("{}.{name}: {why}", info.name)))
+    let checked = Params::check_on(processors, info, given);
+    checked.map_err(|(name, why)| RunError(format!("{}.{name}: {why}", info.name)))
 }
 
 /// The programs of all jobs.

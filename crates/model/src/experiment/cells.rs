@@ -246,7 +246,8 @@ pub fn parameters(scenario: &Scenario, catalogue: &Catalogue<'_>) -> Result<Para
             .find(|info| info.name == name)
             .ok_or_else(|| Fault::unknown(at.clone(), name, &format!("{name:?} is not known"), known()))?;
         let given = settings.iter().map(|(name, setting)| (name.as_str(), setting.to_string()));
-        Params::check(info, given).map_err(|(name, why)| Fault::new(at.key(&name), why))
+        Params::check_on(scenario.machine.processors.get(), info, given)
+            .map_err(|(name, why)| Fault::new(at.key(&name), why))
     };
     let all = || {
         let Scenario { scheduler, workload, .. } = scenario;

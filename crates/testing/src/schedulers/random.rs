@@ -1,4 +1,4 @@
-//! Random scenarios: any machine, any programs, any policy of the table with any parameters.
+//! Random scenarios: any machine, any programs, any policy of the table with any parameters. Long, because one scenario is drawn here.
 
 use super::{groups::groups, runs::read};
 use proptest::prelude::*;

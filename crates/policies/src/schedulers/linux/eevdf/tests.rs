@@ -51,7 +51,7 @@ fn a_task_that_falls_asleep_in_debt_is_current_and_protected_at_the_next_choice(
 /// What a look has found to be bound since the second one came is not looked at again for a third. (add_nr_running)
 #[test]
 fn a_processor_counts_as_overloaded_when_its_second_task_comes_and_not_when_others_do() {
-    let params = Params::check(&Eevdf::INFO, []).expect("it has defaults");
+    let params = Params::check_on(2, &Eevdf::INFO, []).expect("it has defaults");
     let topology = Topology::uniform(2);
     let mut eevdf = Eevdf::new(&params, &topology, 4 * MILLISECOND);
     let tasks = (0..4).map(|id| Task::ordinary(id, CpuSet::only(0))).collect();
