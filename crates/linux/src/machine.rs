@@ -1,7 +1,7 @@
 //! The host as the machine of a simulated run: what its kernel reports of processors and clocks, as a preset's text.
 
 use crate::Root;
-use schedlab_model::processors::MOST_PROCESSORS;
+use schedlab_model::{processors::MOST_PROCESSORS, topology::HALT_POLL, units::spell_duration};
 
 /// What a tick, an interrupt and a switch cost. Real ones vary with caches and virtual machines, from half a microsecond to five. A
 /// measured value would make the machine another one, and its results unknown, at every look; and what matters is that
@@ -31,9 +31,6 @@ const CALLS: [(&str, &str, &str); 16] = [
     ("close", "130ns", "one fifth of it"),
     ("fault", "1490ns", "the first touch of a page of one's own"),
 ];
-/// How long KVM polls for a processor that has halted. It adapts that to the load, to at most 0.2 ms (`halt_poll_ns`); one was chosen for a
-/// woken task in 99.7 % of wakeups after 0.08 ms, and in 2 % after 0.18 ms. A constant, for the same reason as above.
-const HALT_POLL: &str = "100us";
 const WHY_HALT_POLL: &str =
     "kvm-clock is offered, so this is a guest of KVM; the time was measured on one of the 2020s";
 /// Where they come from.
@@ -94,7 +91,8 @@ fn halting(root: &Root, processors: usize) -> String {
     if processors < 2 || !clocks.split_whitespace().any(|clock| clock == "kvm-clock") {
         return String::new();
     }
-    format!("\n[topology]\nhalt_poll = {{ value = \"{HALT_POLL}\", source = \"{WHY_HALT_POLL}\" }}\n")
+    let poll = spell_duration(HALT_POLL);
+    format!("\n[topology]\nhalt_poll = {{ value = \"{poll}\", source = \"{WHY_HALT_POLL}\" }}\n")
 }
 
 /// The processors that may be used, at most as many as a simulated machine can have.
@@ -172,7 +170,11 @@ mod tests {
             [("kvm-clock tsc \n", 2, true), ("kvm-clock\n", 1, false), ("tsc hpet\n", 2, false)]
         {
             std::fs::write(folder.path().join(file), clocks).unwrap();
-            assert_eq!(halting(&root, processors).contains("halt_poll"), halt, "{clocks:?} {processors}");
+            assert_eq!(
+                halting(&root, processors).contains("halt_poll = { value = \"100us\""),
+                halt,
+                "{clocks:?} {processors}"
+            );
         }
         std::fs::remove_file(folder.path().join(file)).unwrap();
         assert_eq!(halting(&root, 2), "");

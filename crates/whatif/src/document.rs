@@ -2,12 +2,11 @@
 //! treated alike.
 
 use crate::{
-    halting::POLL,
     history::Recording,
     placing::{Places, Placing, setting},
     work::Work,
 };
-use schedlab_model::units::spell_duration;
+use schedlab_model::{topology::HALT_POLL, units::spell_duration};
 use schedlab_traces::kernel::state::State;
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -75,7 +74,7 @@ pub fn document(
         "workload": workload,
     });
     if recording.halts && host.processors.len() > 1 {
-        document["machine"]["topology"] = json!({ "halt_poll": spell_duration(POLL) });
+        document["machine"]["topology"] = json!({ "halt_poll": spell_duration(HALT_POLL) });
     }
     let groups = places.groups(state, &used);
     if !groups.is_empty() {

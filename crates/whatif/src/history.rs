@@ -13,10 +13,10 @@ pub use {
 
 use crate::{
     causes::{Cause, Handling},
-    halting::Halting,
+    halting::{self, Halting},
     treatment::{Places, Policy},
 };
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 use schedlab_model::replay::Waking;
 use schedlab_traces::kernel::{Event, Kind, Left, Listener, Pid};
 use task::State;
@@ -60,7 +60,6 @@ pub struct History {
     now: u64,
     /// By task that was woken and has not run since, when, and how.
     woken: HashMap<Pid, (u64, Waking)>,
-    halting: Halting,
 }
 
 impl History {
@@ -68,9 +67,7 @@ impl History {
     pub fn finish(mut self) -> Recording {
         let end = self.now;
         self.recording.tasks.iter_mut().for_each(Task::settle_doubts);
-        let tasks = self.recording.tasks.iter();
-        let moved: HashSet<Pid> = tasks.filter(|task| task.places.moved()).map(|task| task.pid).collect();
-        self.recording.halts = self.halting.is_seen(|pid| moved.contains(&pid));
+        self.recording.halts = halting::is_seen(self.recording.tasks.iter().map(|task| &task.halting));
         let lasting = self.recording.lasting();
         for task in &mut self.recording.tasks {
             if let State::Running(_, since, _) = task.state {
@@ -109,6 +106,7 @@ impl History {
             let (steps, doubtful, forked, computed) = (Vec::new(), Vec::new(), false, 0);
             let (nested, asked, went_on) = (None, None, 0);
             let (lost, heard, vanished) = (false, false, false);
+            let halting = Halting::default();
             tasks.push(Task {
                 pid,
                 name,
@@ -129,6 +127,7 @@ impl History {
                 lost,
                 heard,
                 vanished,
+                halting,
             });
             tasks.len() - 1
         });
@@ -174,12 +173,12 @@ impl History {
         }
         if event.other > 0 {
             self.measure_delay(event);
-            self.halting.runs(event.other, event.task == 0);
             self.note_nested(event);
             let value = event.value;
             let idle = self.idle_elsewhere(cpu);
             let task = self.task(event.other, State::Ready);
             task.places.ran_on(cpu);
+            task.halting.runs(cpu, Some(event.task == 0));
             if let (State::Ready, Some(since)) = (task.state, idle) {
                 task.places.waited_next_to_idle(now.saturating_sub(since.max(task.ready)));
             }
@@ -319,8 +318,7 @@ impl History {
                 }
                 (task.state, task.ready) = (State::Ready, now);
                 if matches!(cause, Cause::Task(_)) {
-                    let idle = self.idle_elsewhere(event.cpu);
-                    self.halting.woken(now, pid, idle);
+                    self.note_idle(event);
                 }
                 self.note_woken(event, cause);
             }
@@ -343,6 +341,13 @@ impl History {
             _ => Waking::Interrupted,
         };
         self.woken.insert(event.task, (self.now, waking));
+    }
+
+    /// What the wakeup of a task by a running one shows of processors that halt.
+    fn note_idle(&mut self, event: &Event) {
+        let Some(&at) = self.index.get(&event.task) else { return };
+        let (processors, Some(task)) = (&self.processors, self.recording.tasks.get_mut(at)) else { return };
+        task.halting.woken(self.now, event.cpu, |cpu| processors.get(usize::from(cpu))?.as_ref()?.idle);
     }
 
     /// A woken task gets its processor.
@@ -419,6 +424,7 @@ impl History {
             State::Ready => since.max(task.ready),
         };
         (task.state, task.lost) = (State::Running(cpu, since, None), false);
+        task.halting.runs(cpu, None);
     }
 
     /// The waker's progress has a new edge, to the task of a waking.

@@ -51,11 +51,6 @@ impl Places {
         self.first.get_or_insert(cpu);
     }
 
-    /// Whether it ran on several processors.
-    pub fn moved(&self) -> bool {
-        self.moved
-    }
-
     /// The processor on which it ran first.
     pub fn first(&self) -> Option<u16> {
         self.first

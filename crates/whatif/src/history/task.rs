@@ -2,6 +2,7 @@
 
 use crate::{
     causes::Cause,
+    halting::Halting,
     treatment::{Places, Policy, Treatment},
 };
 use schedlab_traces::kernel::{Left, Pid};
@@ -77,6 +78,7 @@ pub struct Task {
     /// An event was recorded while it ran; and it left by such a switch once.
     pub(super) heard: bool,
     pub(super) vanished: bool,
+    pub(super) halting: Halting,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]

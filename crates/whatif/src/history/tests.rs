@@ -238,10 +238,10 @@ fn timers_that_rarely_end_a_wait_are_timeouts() {
     assert!(relative > 10 && absolute == 0, "{relative} {absolute}");
 }
 
-/// Task 5 wakes task 6 every 3 ms, thirty times; 6 runs on that processor, once on processor 1 before, which is idle otherwise.
+/// Task 5 wakes task 6 every 3 ms, thirty times; 6 runs on that processor, and once on processor 1 before and at last, which is idle otherwise.
 #[test]
 fn a_task_that_stays_next_to_an_idle_processor_though_it_can_go_there_shows_that_it_halts() {
-    let halts = |goes_there: u16| {
+    let halts = |goes_there: u16, at_last: bool| {
         let mut history = History::default();
         let on = |cpu, event| Event { cpu, ..event };
         history.event(&on(1, event(Kind::Switch, 0, 0, 6, 0)));
@@ -261,7 +261,10 @@ fn a_task_that_stays_next_to_an_idle_processor_though_it_can_go_there_shows_that
                 }
             }
         }
+        if at_last {
+            history.event(&on(1, event(Kind::Switch, 100_000, 0, 6, 0)));
+        }
         history.finish().halts
     };
-    assert!(halts(0) && !halts(1));
+    assert!(halts(0, true) && !halts(0, false) && !halts(1, true));
 }
