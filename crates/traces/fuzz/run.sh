@@ -32,7 +32,7 @@ seed raw '\000\020' $data/raw/per_cpu/cpu*/trace_pipe_raw
 seed stream '' $data/*.txt $data/*.trace $data/*.blktrace
 seed explain '\000' $data/*.txt $data/*.perf $data/*.dat $data/*.trace
 seed explain '\376' $data/*.txt $data/*.trace
-(cd ../.. && cargo test --quiet -p schedlab-traces --test requests --test kernel_own fuzzer -- --ignored)
+(cd ../.. && cargo test --quiet -p schedlab-traces --test requests --test kernel fuzzer -- --ignored)
 
 cargo +nightly fuzz build
 # Its look for leaks at the end needs ptrace, and what leaks is seen in the memory of a run.

@@ -1,14 +1,12 @@
 //! Traces of drives: binary ones of blktrace, and what blkparse prints of them.
 
-mod kernel_text;
-
-use kernel_text::{damaged, hear, hear_text};
+use crate::text::{damaged, hear, hear_text};
 use proptest::prelude::*;
 use schedlab_traces::kernel::{Event, Kind};
 
 /// Sixty requests of three programs on two processors, one after the other as `blktrace` writes them, and what blkparse 1.3 prints of it.
-const BINARY: &[u8] = include_bytes!("data/two-processors.blktrace");
-const TEXT: &str = include_str!("data/blkparse.txt");
+const BINARY: &[u8] = include_bytes!("../data/two-processors.blktrace");
+const TEXT: &str = include_str!("../data/blkparse.txt");
 
 /// Lines with that action, by the columns of blkparse.
 fn lines(action: &str) -> usize {
@@ -101,7 +99,7 @@ proptest! {
         sector in 0..u64::MAX, sectors in 0..1u64 << 22, pid in 0..1 << 22, ns in 0..1u64 << 50, write: bool, done: bool, minor in 0..1 << 20,
     ) {
         let (action, operation) = (if done { "C" } else { "D" }, if write { "WS" } else { "RA" });
-        let time = kernel_text::seconds(ns, 9);
+        let time = crate::text::seconds(ns, 9);
         let line = format!("{:>3},{minor:<4} {:>2} {:>8} {time:>15} {pid:>5} {action:>2} {operation:>3} {sector} + {sectors} [x y]\n", 254, 3, 77);
         let [event] = hear_text(&line).1.found()[..] else { panic!("{line}") };
         let kind = if done { Kind::BlockComplete } else { Kind::BlockIssue };

@@ -1,9 +1,7 @@
-//! Recordings by trace-cmd, and raw buffers, give the events that trace-cmd or the kernel finds in them. Those in `data/` were made on Linux 6.18
+//! Recordings by trace-cmd, and raw buffers, give the events that trace-cmd or the kernel finds in them. Those in `../data/` were made on Linux 6.18
 //! by trace-cmd 3.1.6.
 
-mod listener;
-
-use listener::{Heard, counts, data};
+use crate::listener::{Heard, counts, data};
 use proptest::{collection::vec, prelude::*, sample::Index};
 use schedlab_traces::kernel::{Head, Kind, ReadError, dat, raw};
 use std::{fs, fs::File, io::Write, path::Path};

@@ -1,9 +1,7 @@
 //! Which format a recording has, and from where it comes.
 
-mod kernel_text;
-
+use crate::text::{Heard, hear};
 use flate2::{Compression, write::GzEncoder};
-use kernel_text::{Heard, hear};
 use proptest::prelude::*;
 use schedlab_traces::kernel::{Context, Event, Head, Kind, ReadError, read};
 use std::fs::File;

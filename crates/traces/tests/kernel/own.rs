@@ -1,11 +1,8 @@
 //! Recordings of our own, as events of a kernel.
 
-mod kernel_text;
-mod sample;
-
-use kernel_text::hear;
+use crate::sample::{self, MS};
+use crate::text::hear;
 use proptest::prelude::*;
-use sample::MS;
 use schedlab_model::event::{Event as Recorded, Kind as Of, Leave, NO_TASK, Observer};
 use schedlab_traces::kernel::{Context, Event, Kind, Left};
 use schedlab_traces::{Names, recording::Recorder};

@@ -1,8 +1,6 @@
-//! Recordings by perf give the events that perf itself finds in them. Those in `data/` were made on Linux 6.18 by perf 6.1.
+//! Recordings by perf give the events that perf itself finds in them. Those in `../data/` were made on Linux 6.18 by perf 6.1.
 
-mod listener;
-
-use listener::{Heard, counts, data};
+use crate::listener::{Heard, counts, data};
 use proptest::{collection::vec, prelude::*, sample::Index};
 use schedlab_traces::kernel::{Head, Kind, ReadError, perf};
 use std::{fs::File, io::Write, path::Path};

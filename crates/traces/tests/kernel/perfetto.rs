@@ -1,19 +1,17 @@
 //! Perfetto traces.
 
-mod kernel_text;
-
+use crate::text::{comm, current, damaged, event, events, hear, hear_text};
 use flate2::{Compression, write::ZlibEncoder};
-use kernel_text::{comm, current, damaged, event, events, hear, hear_text};
 use proptest::prelude::*;
 use schedlab_traces::kernel::{Context, Event, Kind, Pid};
 use std::io::Write;
 
 /// The events of `tracefs.txt`, encoded by the protobuf library with the definitions of the Python package `perfetto` 0.59: bundles of
 /// 10 ms, those of processor 1 before those of processor 0.
-const PLAIN: &[u8] = include_bytes!("data/perfetto.trace");
+const PLAIN: &[u8] = include_bytes!("../data/perfetto.trace");
 /// The same with switches and wakeups in columns, and all but the first packet compressed.
-const COMPACT: &[u8] = include_bytes!("data/perfetto-compact.trace");
-const TEXT: &str = include_str!("data/tracefs.txt");
+const COMPACT: &[u8] = include_bytes!("../data/perfetto-compact.trace");
+const TEXT: &str = include_str!("../data/tracefs.txt");
 
 /// What the text has, as far as Perfetto records it: of system calls those that have a number.
 fn of_text() -> Vec<Event> {
@@ -253,7 +251,7 @@ proptest! {
         let trace: Vec<_> = [packet(&[number(8, 7)])].into_iter().chain(events.iter().map(|event| bundle(event.cpu, &[encoded(event)]))).collect();
         let (head, heard) = hear(&trace.concat());
         prop_assert_eq!(&head.unwrap().losses, &[]);
-        prop_assert_eq!(heard.found(), kernel_text::expected(&events, Context::Unknown));
+        prop_assert_eq!(heard.found(), crate::text::expected(&events, Context::Unknown));
         for (task, name) in heard.names_of_tasks() {
             prop_assert_eq!(name, comm(task));
         }

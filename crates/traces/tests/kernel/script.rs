@@ -1,15 +1,13 @@
 //! Text of perf script and trace-cmd report.
 
-mod kernel_text;
-
-use kernel_text::{comm, current, damaged, events, expected, hear, hear_text, printed, seconds};
+use crate::text::{comm, current, damaged, events, expected, hear, hear_text, printed, seconds};
 use proptest::prelude::*;
 use schedlab_traces::kernel::{Call, Context, Event, Kind, Left};
 
 /// `perf record -a` of many kinds of events, by perf 6.1 on Linux 6.18.
-const SCRIPT: &str = include_str!("data/perf-script.txt");
+const SCRIPT: &str = include_str!("../data/perf-script.txt");
 /// `perf record -g` of switches and wakeups: with call chains, and printed with a header.
-const CHAINS: &str = include_str!("data/perf-script-chains.txt");
+const CHAINS: &str = include_str!("../data/perf-script-chains.txt");
 
 /// Lines with an event of that name.
 fn lines(text: &str, name: &str) -> usize {

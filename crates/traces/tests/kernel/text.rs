@@ -1,5 +1,4 @@
 //! What the tests of readers share: a listener that keeps everything, random events, and a printer of their fields.
-#![allow(dead_code, reason = "no test file uses all of it")]
 
 use proptest::prelude::*;
 use schedlab_traces::kernel::{Context, Event, Head, Kind, Listener, Pid, ReadError, read_stream};

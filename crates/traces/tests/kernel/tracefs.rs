@@ -1,13 +1,11 @@
 //! Text of tracefs: `trace` and `trace_pipe`.
 
-mod kernel_text;
-
-use kernel_text::{comm, current, damaged, events, expected, hear, hear_text, printed, seconds};
+use crate::text::{comm, current, damaged, events, expected, hear, hear_text, printed, seconds};
 use proptest::prelude::*;
 use schedlab_traces::kernel::{Context, Event, Kind};
 
 /// Parts of a `trace` with the option record-tgid, on Linux 6.18; most of what was written had been overwritten.
-const TRACE: &str = include_str!("data/tracefs.txt");
+const TRACE: &str = include_str!("../data/tracefs.txt");
 
 fn lines(name: &str) -> usize {
     TRACE.matches(&format!(": {name}: ")).count()

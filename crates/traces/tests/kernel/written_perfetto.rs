@@ -1,8 +1,6 @@
 //! Recordings of kernels written as Perfetto traces: what is read from such a trace is what was read from the recording.
 
-mod kernel_text;
-
-use kernel_text::{Heard, events, hear};
+use crate::text::{Heard, events, hear};
 use proptest::prelude::*;
 use schedlab_traces::{
     kernel::{Call, Context, Event, Kind, Listener, read},
