@@ -15,7 +15,7 @@ use arrow_array::{ArrayRef, Int8Array, RecordBatch, StringArray, UInt8Array, UIn
 use arrow_schema::ArrowError;
 use schedlab_model::{
     Nanos,
-    event::{AnyObserver, AnyWriter, Observer},
+    event::{AnyObserver, Observer},
     scenario::Scenario,
     units::Duration,
 };
@@ -77,7 +77,7 @@ fn trace(scenario: &Scenario, seed: u64, path: &Path) -> Result<(), String> {
     let names = names(scenario).map_err(|why| why.to_string())?;
     let mut draft = Draft::new(path).map_err(failed)?;
     let mut tracer = perfetto::Tracer::new(&mut draft.out, &names, None);
-    observe::<All, _>(scenario, seed, AnyWriter(&mut tracer)).map_err(|why| why.to_string())?;
+    observe::<All, _>(scenario, seed, AnyObserver(&mut tracer)).map_err(|why| why.to_string())?;
     tracer.finish().map_err(failed)?;
     draft.publish(path).map_err(failed)
 }

@@ -7,7 +7,7 @@ use crate::{
 };
 use regex_lite::Regex;
 use schedlab_explain::Report;
-use schedlab_model::{event::AnyWriter, units::Duration};
+use schedlab_model::{event::AnyObserver, units::Duration};
 use schedlab_policies::schedulers::All;
 use schedlab_sim::observe;
 use schedlab_traces::kernel::{self, Head};
@@ -211,7 +211,7 @@ pub fn replay(run_json: &str, measured_json: &str) -> Result<String, String> {
     let processors = scenario.machine.processors.get();
     let mut explainer = explaining::explainer(measured_json)?;
     let mut listener = AsRecorded::new(&mut explainer, work, &streams, processors, seed);
-    let end = observe::<All, _>(&scenario, seed, AnyWriter(&mut listener)).map_err(|why| why.to_string())?;
+    let end = observe::<All, _>(&scenario, seed, AnyObserver(&mut listener)).map_err(|why| why.to_string())?;
     listener.finish(end);
     let head = Head { format: "replay".to_owned(), processors, span: Some((0, end)), ..Head::default() };
     json(&explainer.report(&head)?)

@@ -164,26 +164,17 @@ const _: () = assert!(size_of::<Event>() == 32);
 
 /// Listens to a run. Calls come in order of time.
 pub trait Observer {
+    /// Whether the kernel for it has one loop for any number of processors, where others have another one for a single processor:
+    /// it is compiled in half the time and runs somewhat slower, which matters little where the observer takes most of the time.
+    const ONE_LOOP: bool = false;
+
     /// Takes one record.
     fn observe(&mut self, event: Event);
-
-    /// Whether the kernel for it has one loop for any number of processors, where others have another one for a single processor:
-    /// it is compiled in less time and runs somewhat slower, which matters little where the observer takes most of the time.
-    #[inline(always)]
-    fn one_loop() -> bool
-    where
-        Self: Sized,
-    {
-        false
-    }
 
     /// Takes a context switch: the task that left a processor and the task that got it. Both in one call, so that a collector
     /// looks up the processor once.
     #[inline(always)]
-    fn observe_switch(&mut self, left: Event, next: Event)
-    where
-        Self: Sized,
-    {
+    fn observe_switch(&mut self, left: Event, next: Event) {
         self.observe(left);
         self.observe(next);
     }
@@ -192,10 +183,7 @@ pub trait Observer {
     /// `processors` of them in order. Nothing else happens between them, so a collector that only counts such records need not
     /// process each.
     #[inline]
-    fn observe_row(&mut self, event: Event, processors: CpuId, times: impl ExactSizeIterator<Item = Nanos> + Clone)
-    where
-        Self: Sized,
-    {
+    fn observe_row(&mut self, event: Event, processors: CpuId, times: impl ExactSizeIterator<Item = Nanos> + Clone) {
         times.for_each(|time| (0..processors).for_each(|cpu| self.observe(Event { time, cpu, ..event })));
     }
 }
@@ -235,37 +223,35 @@ impl Observer for Vec<Event> {
     }
 }
 
-/// A listener whose type the simulator need not know. A simulator is compiled for every pair of policy and listener: where
-/// speed does not matter, all listeners are one of these.
-pub struct AnyObserver<'a>(pub &'a mut dyn Observer);
+/// What an observer does with each record, for [`AnyObserver`].
+pub trait Listener {
+    /// Takes one record.
+    fn hear(&mut self, event: Event);
+}
 
-impl Observer for AnyObserver<'_> {
-    #[inline(never)]
-    fn observe(&mut self, event: Event) {
-        self.0.observe(event);
+impl<O: Observer> Listener for O {
+    #[inline]
+    fn hear(&mut self, event: Event) {
+        self.observe(event);
     }
 }
 
-/// As [`AnyObserver`], for listeners that take most of a run's time themselves, as writers do: see [`Observer::one_loop`].
-pub struct AnyWriter<'a>(pub &'a mut dyn Observer);
+/// An observer whose type the simulator need not know. A simulator is compiled for every pair of policy and observer: where
+/// speed does not matter, or the observer takes most of a run's time itself, all observers are one of these.
+pub struct AnyObserver<'a>(pub &'a mut dyn Listener);
 
-impl Observer for AnyWriter<'_> {
-    fn one_loop() -> bool {
-        true
-    }
+impl Observer for AnyObserver<'_> {
+    const ONE_LOOP: bool = true;
 
     #[inline(never)]
     fn observe(&mut self, event: Event) {
-        self.0.observe(event);
+        self.0.hear(event);
     }
 }
 
 /// Lends a listener.
 impl<O: Observer> Observer for &mut O {
-    #[inline(always)]
-    fn one_loop() -> bool {
-        O::one_loop()
-    }
+    const ONE_LOOP: bool = O::ONE_LOOP;
 
     #[inline(always)]
     fn observe(&mut self, event: Event) {

@@ -36,7 +36,14 @@ enum Next {
 impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// Runs until every awaited task has ended, or nothing more happens up to the limit.
     pub fn run_to_limit(&mut self) {
-        if self.cpus.len() == 1 && !O::one_loop() { self.run_all::<true>() } else { self.run_all::<false>() }
+        // Asked first and on its own: then the loop that is never called is not compiled, either.
+        if O::ONE_LOOP {
+            self.run_all::<false>();
+        } else if self.cpus.len() == 1 {
+            self.run_all::<true>();
+        } else {
+            self.run_all::<false>();
+        }
     }
 
     /// The loop. With `ONE` processor, its number is a constant for the compiler.

@@ -20,7 +20,7 @@ const WALLS: &[(&str, &[&str])] = &[
     ("curves", &["model", "policies", "traces"]),
     ("sim", &["model", "policies", "workloads", "metrics", "disk", "memory"]),
     ("runs", &["model", "policies", "metrics", "sim"]),
-    ("testing", &["model", "policies", "workloads", "metrics", "traces", "curves", "sim"]),
+    ("testing", &["model", "policies", "workloads", "metrics", "traces", "curves", "sim", "runs"]),
     ("explain", &["traces"]),
     ("whatif", &["model", "traces"]),
     ("linux", &["model"]),

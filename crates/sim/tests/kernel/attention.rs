@@ -1,8 +1,8 @@
 //! Attention levels in runs: what they are worth, what they leave alone, and what holds under every policy.
 
-use schedlab_model::{event::Event, scenario::Scenario};
+use schedlab_model::scenario::Scenario;
 use schedlab_policies::schedulers::{All, SCHEDULERS};
-use schedlab_sim::{observe, run_batch};
+use schedlab_sim::run_batch;
 use schedlab_testing::schedulers::{Run, run, scenario};
 
 /// A program that draws a frame every 16 ms next to hogs on two processors, and a small one that is attended to later.
@@ -78,20 +78,14 @@ fn nice_values_of_levels_count_where_a_policy_has_them_and_nowhere_else() {
     }
 }
 
-fn events(scenario: &Scenario) -> Vec<Event> {
-    let mut events = Vec::new();
-    observe::<All, _>(scenario, 1, &mut events).unwrap();
-    events
-}
-
 #[test]
 fn levels_that_change_nothing_change_no_run() {
     let flat = r#"level = [{ name = "foreground", nice = 0 }, { name = "background", nice = 0 }, { name = "batch", nice = 0 }]"#;
     let text =
         FRAMES.replace("rule =", &format!("{flat}, rule =")).replace("[attention]", "[attention]\nperiod = \"1min\"");
     for info in SCHEDULERS {
-        let [plain, attended] =
-            [without(FRAMES), text.clone()].map(|text| events(&under(info.name, TICKING, &text.replace("30s", "4s"))));
+        let [plain, attended] = [without(FRAMES), text.clone()]
+            .map(|text| run::<All>(&under(info.name, TICKING, &text.replace("30s", "4s")), 1).events);
         assert!(plain == attended, "{}", info.name);
     }
 }

@@ -34,11 +34,13 @@ impl Subject {
         T::visit(name, Of)
     }
 
-    /// The scheduler of that name in this repository. That this one function names all of them has their kernels compiled here:
-    /// at the optimisation of tests, a crate uses what generic code those that it depends on have compiled already.
+    /// The scheduler of that name in this repository. That this one function names all of them has their kernels compiled here, and
+    /// those that only measure in `runs`: at the optimisation of tests, a crate uses what generic code those that it depends on have
+    /// compiled already.
     #[cfg(feature = "built-in")]
     pub fn built_in(name: &str) -> Option<Subject> {
-        Subject::named::<schedlab_policies::schedulers::All>(name)
+        let measure = |scenario: &Scenario, seed| schedlab_runs::run(scenario, seed).expect("a checked scenario");
+        Subject::named::<schedlab_policies::schedulers::All>(name).map(|subject| Subject { measure, ..subject })
     }
 
     /// Runs a scenario under it, with its events, the audit and the contract.
