@@ -33,6 +33,18 @@ hog = { load = "spin", compute = "1s", passes = "forever" }
 """
 
 
+#: Files that take minutes, the longest first. A file is tested by one process: the last to begin keeps the others waiting.
+LONG = """
+guest_devices new_scheduler pages documents tune guest_ext executors lab_page tune_page comparison
+""".split()
+
+
+def pytest_collection_modifyitems(items):
+    """Long files first, the others as they are."""
+    place = {f"test_{name}": number for number, name in enumerate(LONG)}
+    items.sort(key=lambda item: place.get(item.path.stem, len(place)))
+
+
 def pytest_configure():
     """Commands heed Ctrl-C, even where the tests are a background job that a shell lets ignore it."""
     signal.signal(signal.SIGINT, signal.default_int_handler)

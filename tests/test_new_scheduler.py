@@ -41,7 +41,8 @@ def begin(tree, *arguments):
 
 
 #: What holds all schedulers is compiled anew for one more; a single one's tests need it no faster.
-QUICKLY = [f"--config=profile.dev.package.schedlab-{crate}.opt-level=0" for crate in ("policies", "sim", "testing")]
+ANEW = ("policies", "sim", "runs", "testing")
+QUICKLY = [f"--config=profile.dev.package.schedlab-{crate}.opt-level=0" for crate in ANEW]
 
 
 def cargo(tree, *arguments):
