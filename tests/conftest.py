@@ -33,10 +33,11 @@ hog = { load = "spin", compute = "1s", passes = "forever" }
 """
 
 
-#: Files that take minutes, the longest first. A file is tested by one process: the last to begin keeps the others waiting.
-LONG = """
-guest_devices new_scheduler pages documents tune guest_ext executors lab_page tune_page comparison
-""".split()
+#: Files that take minutes, the longest first. One process tests a file: the last to begin keeps the others waiting.
+LONG = (
+    *("guest_devices", "new_scheduler", "pages", "documents", "tune", "guest_ext"),
+    *("executors", "lab_page", "tune_page", "comparison"),
+)
 
 
 def pytest_collection_modifyitems(items):
