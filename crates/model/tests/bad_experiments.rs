@@ -91,7 +91,6 @@ steps = [{ lock = "a" }, { compute = "1ms" }]"#, r#":14: workload.io.steps[0].lo
     (r#"machine = "ideal""#, "machine = { preset = 3 }", ":2: machine.preset: 3 is not the name of a machine"),
     (r#"machine = "ideal""#, r#"machine = { name = "mine", processors = 0 }"#, ":2: machine.processors: 0 is out of range: from 1 to 1024"),
     (r#"machine = "ideal""#, "machine = { processors = 1 }", ":2: machine.name: is missing"),
-    (r#"machine = "ideal""#, r#"machine = { name = "at_286", processors = 2 }"#, r#":2: machine.name: "at_286" is a machine that comes with the lab; preset = "at_286" takes that one's fields, another name is one's own"#),
     (r#"machine = "ideal""#, r#"machine = { preset = "ideal", processors = 1025 }"#, ":2: machine.processors: 1025 is out of range: from 1 to 1024"),
     (r#"machine = "ideal""#, r#"machine = { preset = "ideal", processors = "two" }"#, r#":2: machine.processors: "two" is not a whole number up to 1024"#),
     (r#"machine = "ideal""#, r#"machine = { preset = "ideal", processors = -1 }"#, ":2: machine.processors: -1 is not a whole number up to 1024"),

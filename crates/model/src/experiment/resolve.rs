@@ -139,23 +139,8 @@ impl<'a> Judge<'a> {
             (Value::Object(_), Some(other)) => {
                 Err(Fault::new(at.key("preset"), format!("{} is not the name of a machine", snippet(other))))
             }
-            (Value::Object(_), None) => {
-                self.not_a_presets(&at, written)?;
-                self.driven(&at, written)
-            }
+            (Value::Object(_), None) => self.driven(&at, written),
             _ => Err(Fault::new(at, format!("{} is neither the name of a machine nor a table", snippet(written)))),
-        }
-    }
-
-    /// A whole machine with a preset's name is that preset: in tables and results it would be taken for it.
-    fn not_a_presets(&self, at: &Path, machine: &Value) -> Result<(), Fault> {
-        let known = machine["name"].as_str().and_then(|name| self.presets.get_key_value(name));
-        match known {
-            Some((name, preset)) if preset.as_ref().ok() != Some(machine) => {
-                let advice = format!("preset = {name:?} takes that one's fields, another name is one's own");
-                Err(Fault::new(at.key("name"), format!("{name:?} is a machine that comes with the lab; {advice}")))
-            }
-            _ => Ok(()),
         }
     }
 
