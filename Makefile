@@ -149,8 +149,7 @@ MODELLED := --hypothesis-seed=$(SEED) $(addprefix --ignore=,$(LIVE))
 ## test: every test, Rust first (it needs no Python); those of Python on all processors, but for those on the live kernel
 test: export PROPTEST_RNG_SEED := $(SEED)
 test: setup $(VENV)/cluster
-	cargo test $(RUST_TESTS) --lib --bins --tests
-	cargo test $(RUST_TESTS) --doc
+	cargo test $(RUST_TESTS)
 	cargo test --locked --manifest-path examples/own_policies/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}
 	scripts/live-tests
 	$(PYTEST) $(MODELLED) --numprocesses auto --dist loadfile --no-loadscope-reorder || $(PYTEST) $(MODELLED) $(AGAIN)
