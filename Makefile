@@ -3,9 +3,6 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# How schedlab is built: dev is built sooner and runs slower.
-PROFILE ?= release
-BUILT = $${CARGO_TARGET_DIR:-target}/$(patsubst dev,debug,$(PROFILE))
 # One file without libraries: inside a guest kernel it is the only program.
 AGENT := python/schedlab/targets/bin/schedlab-agent
 # Tests that need the kernel and the time of this machine, which others use too.
@@ -37,24 +34,19 @@ $(VENV)/cluster: requirements-cluster.lock $(VENV)/tools
 
 define install
 	@rm -rf $(VENV)/wheel
-	@$(BIN)/maturin build --quiet --profile $(PROFILE) --locked --interpreter $(BIN)/python --out $(VENV)/wheel
+	@$(BIN)/maturin build --quiet --release --locked --interpreter $(BIN)/python --out $(VENV)/wheel
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-index --force-reinstall $(VENV)/wheel/*.whl
 endef
 
-# Another profile is another build.
-$(VENV)/profile-$(PROFILE): | $(VENV)/tools
-	@rm -f $(VENV)/profile-*
-	@touch $@
-
-$(VENV)/installed: $(VENV)/tools $(VENV)/profile-$(PROFILE) $(VENV)/agent $(VENV)/engine $(VENV)/scripts $(SOURCES)
+$(VENV)/installed: $(VENV)/tools $(VENV)/agent $(VENV)/engine $(VENV)/scripts $(SOURCES)
 	$(install)
 	@touch $(VENV)/simulator $@
 
 # Of its own, so that make -j2 builds it next to the engine, whose last part keeps one processor busy.
-$(VENV)/agent: $(RUST) $(VENV)/profile-$(PROFILE) $(if $(wildcard $(AGENT)),,retry) | $(VENV)/tools
-	@cargo rustc --quiet --profile $(PROFILE) --locked -p schedlab-agent --bin schedlab-agent -- -C target-feature=+crt-static
+$(VENV)/agent: $(RUST) $(if $(wildcard $(AGENT)),,retry) | $(VENV)/tools
+	@cargo rustc --quiet --release --locked -p schedlab-agent --bin schedlab-agent -- -C target-feature=+crt-static
 	@mkdir -p $(dir $(AGENT))
-	@install $(BUILT)/schedlab-agent $(AGENT)
+	@install $${CARGO_TARGET_DIR:-target}/release/schedlab-agent $(AGENT)
 	@touch $@
 
 # Where one of them cannot be made, a line says why, and schedlab lab says what to do. Only `make web` tries again.
@@ -77,7 +69,7 @@ gallery: setup
 	@$(BIN)/python -m schedlab.gallery $@
 
 # All but the agent, which only real kernels need, and the page: the first table comes sooner.
-$(VENV)/simulator: $(VENV)/tools $(VENV)/profile-$(PROFILE) $(SOURCES)
+$(VENV)/simulator: $(VENV)/tools $(SOURCES)
 	$(install)
 	@touch $@
 
@@ -150,7 +142,7 @@ MODELLED := --hypothesis-seed=$(SEED) $(addprefix --ignore=,$(LIVE))
 test: export PROPTEST_RNG_SEED := $(SEED)
 test: setup $(VENV)/cluster
 	cargo test $(RUST_TESTS)
-	cargo test --locked --manifest-path examples/own_policies/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}
+	cargo test --locked --manifest-path examples/own_policies/Cargo.toml --config profile.dev.opt-level=0 --target-dir $${CARGO_TARGET_DIR:-target}
 	scripts/live-tests
 	$(PYTEST) $(MODELLED) --numprocesses auto --dist loadfile --no-loadscope-reorder || $(PYTEST) $(MODELLED) $(AGAIN)
 	$(PYTEST) $(LIVE) || $(PYTEST) $(LIVE) $(AGAIN) || $(PYTEST) $(LIVE) $(AGAIN)
