@@ -165,7 +165,7 @@ const _: () = assert!(size_of::<Event>() == 32);
 /// Listens to a run. Calls come in order of time.
 pub trait Observer {
     /// Whether the kernel for it has one loop for any number of processors, where others have another one for a single processor:
-    /// it is compiled in half the time and runs somewhat slower, which matters little where the observer takes most of the time.
+    /// it is compiled in less time and runs somewhat slower, which matters little where the observer takes most of the time.
     const ONE_LOOP: bool = false;
 
     /// Takes one record.
