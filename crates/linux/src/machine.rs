@@ -31,10 +31,11 @@ const CALLS: [(&str, &str, &str); 16] = [
     ("close", "130ns", "one fifth of it"),
     ("fault", "1490ns", "the first touch of a page of one's own"),
 ];
-const WHY_HALT_POLL: &str =
-    "kvm-clock is offered, so this is a guest of KVM; the time was measured on one of the 2020s";
 /// Where they come from.
 const MEASURED: &str = "bench/calls.py --host, on a virtual machine of the 2020s";
+/// Why its processors are taken to halt, and where the time is from.
+const WHY_HALT_POLL: &str =
+    "kvm-clock is offered, so this is a guest of KVM; the time was measured on one of the 2020s";
 /// Blocks that an inode names itself: more than any file of ours has.
 const EXTENTS: u32 = 1_000_000;
 

@@ -211,8 +211,6 @@ mod tests {
     }
 
     impl Observer for Heard {
-        const ONE_LOOP: bool = true;
-
         fn observe(&mut self, event: Event) {
             self.single += usize::from(event.kind == Kind::Interrupt && event.a == Irq::Clock as u64);
             self.events.push(event);

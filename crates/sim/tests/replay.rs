@@ -7,7 +7,7 @@ use schedlab_model::{
     scenario::{Recording, Scenario},
 };
 use schedlab_policies::schedulers::{Cfs, Eevdf, Fifo, RoundRobin};
-use schedlab_testing::schedulers as testing;
+use schedlab_sim::observe;
 use std::{collections::BTreeMap, sync::Arc};
 
 type Some = (Fifo, (RoundRobin, (Eevdf, Cfs)));
@@ -37,7 +37,9 @@ fn scenario(streams: Vec<Stream>, span: u64, scheduler: &str, processors: u16, u
 }
 
 fn run(scenario: &Scenario) -> Vec<Event> {
-    testing::run_audited::<Some>(scenario, 1).events
+    let mut events = Vec::new();
+    observe::<Some, _>(scenario, 1, &mut events).unwrap();
+    events
 }
 
 /// When each task left its processor because it waited or had ended.

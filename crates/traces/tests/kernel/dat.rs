@@ -1,22 +1,18 @@
 //! Recordings by trace-cmd, and raw buffers, give the events that trace-cmd or the kernel finds in them. Those in `../data/` were made on Linux 6.18
 //! by trace-cmd 3.1.6.
 
-use crate::listener::{Heard, counts, data};
+use crate::listener::{Heard, counts, data, heard, heard_of_bytes};
 use proptest::{collection::vec, prelude::*, sample::Index};
 use schedlab_traces::kernel::{Head, Kind, ReadError, dat, raw};
-use std::{fs, fs::File, io::Write, path::Path};
+use std::{fs, path::Path};
 
 fn read(path: &Path) -> Result<(Heard, Head), ReadError> {
-    let mut heard = Heard::default();
-    let head = dat::read(File::open(path).unwrap(), &mut heard)?;
-    Ok((heard, head))
+    heard(dat::read, path)
 }
 
 /// Reads these bytes as a file.
 fn read_bytes(bytes: &[u8]) -> Result<(Heard, Head), ReadError> {
-    let mut file = tempfile::NamedTempFile::new().unwrap();
-    file.write_all(bytes).unwrap();
-    read(file.path())
+    heard_of_bytes(dat::read, bytes)
 }
 
 /// How many events of each kind `trace-cmd report` prints of the recordings: of version 6, of version 7, packed, and with an instance besides.

@@ -1,8 +1,10 @@
 //! A listener that keeps everything, and holds readers to what they promise to every listener.
 
-use schedlab_traces::kernel::{Event, Head, Kind, Listener};
+use schedlab_traces::kernel::{Event, Head, Kind, Listener, ReadError};
 use std::{
     collections::BTreeMap,
+    fs::File,
+    io::Write,
     path::{Path, PathBuf},
 };
 
@@ -52,6 +54,23 @@ impl Heard {
     pub fn assert_is_named(&self, name: &str) {
         assert!(self.names.iter().any(|known| known == name), "{name} is not among {:?}", self.names);
     }
+}
+
+/// Reads files of a format.
+pub type Reader = fn(File, &mut Heard) -> Result<Head, ReadError>;
+
+/// What a reader finds in a file.
+pub fn heard(read: Reader, path: &Path) -> Result<(Heard, Head), ReadError> {
+    let mut heard = Heard::default();
+    let head = read(File::open(path).unwrap(), &mut heard)?;
+    Ok((heard, head))
+}
+
+/// What it finds in these bytes as a file.
+pub fn heard_of_bytes(read: Reader, bytes: &[u8]) -> Result<(Heard, Head), ReadError> {
+    let mut file = tempfile::NamedTempFile::new().unwrap();
+    file.write_all(bytes).unwrap();
+    heard(read, file.path())
 }
 
 /// A recording in `tests/data`.

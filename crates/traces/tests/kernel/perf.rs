@@ -1,21 +1,17 @@
 //! Recordings by perf give the events that perf itself finds in them. Those in `../data/` were made on Linux 6.18 by perf 6.1.
 
-use crate::listener::{Heard, counts, data};
+use crate::listener::{Heard, counts, data, heard, heard_of_bytes};
 use proptest::{collection::vec, prelude::*, sample::Index};
 use schedlab_traces::kernel::{Head, Kind, ReadError, perf};
-use std::{fs::File, io::Write, path::Path};
+use std::path::Path;
 
 fn read(path: &Path) -> Result<(Heard, Head), ReadError> {
-    let mut heard = Heard::default();
-    let head = perf::read(File::open(path).unwrap(), &mut heard)?;
-    Ok((heard, head))
+    heard(perf::read, path)
 }
 
 /// Reads these bytes as a file.
 fn read_bytes(bytes: &[u8]) -> Result<(Heard, Head), ReadError> {
-    let mut file = tempfile::NamedTempFile::new().unwrap();
-    file.write_all(bytes).unwrap();
-    read(file.path())
+    heard_of_bytes(perf::read, bytes)
 }
 
 /// How many events of each kind `perf script` prints of the recordings.
