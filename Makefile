@@ -141,11 +141,16 @@ MODELLED := --hypothesis-seed=$(SEED) $(addprefix --ignore=,$(LIVE))
 ## test: every test, Rust first (it needs no Python); those of Python on all processors, but for those on the live kernel
 test: export PROPTEST_RNG_SEED := $(SEED)
 test: setup $(VENV)/cluster
+	@date '+%T the tests of Rust'
 	cargo test $(RUST_TESTS)
 	cargo test --locked --manifest-path examples/own_policies/Cargo.toml --config profile.dev.opt-level=0 --target-dir $${CARGO_TARGET_DIR:-target}
+	@date '+%T those on the live kernel'
 	scripts/live-tests
+	@date '+%T the tests of Python'
 	$(PYTEST) $(MODELLED) --numprocesses auto --dist loadfile --no-loadscope-reorder || $(PYTEST) $(MODELLED) $(AGAIN)
+	@date '+%T those on the live kernel'
 	$(PYTEST) $(LIVE) || $(PYTEST) $(LIVE) $(AGAIN) || $(PYTEST) $(LIVE) $(AGAIN)
+	@date '+%T all tests passed'
 
 ## explore: the random tests of Rust with scenarios never drawn before, TIMES (10) as many; a failure prints the scene and is a finding
 TIMES := 10
