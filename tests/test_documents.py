@@ -72,7 +72,7 @@ PRINTED = {
         ("attend", ["attend", "--layout", DESKTOP, "--dry-run"], "agent"),
         ("attend", ["attend", "--layout", DESKTOP, "--for", "300ms", "--socket", "own/s"], "agent"),
     ],
-    "advise": [("advise", ["advise", "--for", "400ms", "--budget", "12"], "agent")],
+    "advise": [("advise", [], "tests/test_advise.py")],
     "guest list": [("guest-list", ["guest", "list", "--here"], "")],
     "guest fetch": [("guest-fetch", ["guest", "fetch"], "guest")],
     "guest boot": [("guest-boot", ["guest", "boot", "6.1"], "guest")],

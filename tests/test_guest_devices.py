@@ -200,6 +200,7 @@ def test_an_elevator_that_sorts_serves_more_requests_of_a_drive_that_seeks(guest
     text = """
         machine = { preset = "host", drive = "st3144a" }
         duration = "4s"
+        seeds = 2
         metrics = ["disk_requests"]
         [workload.readers]
         count = 16

@@ -33,7 +33,8 @@ pub enum Kind {
     Created,
     /// A task ended. `flag`: 1 if it was cut off by an error or a signal.
     Exited,
-    /// A task became able to run. `flag`: 1 if it is new, 0 if it was waiting.
+    /// A task became able to run. `flag`: 1 if it is new, 0 if it was waiting; `a`: by what, as [`Waker::packed`]; `b`: the processor
+    /// on which that happened, where `a` is known.
     Wakeup,
     /// A task got the processor.
     SwitchIn,
@@ -138,6 +139,39 @@ pub enum Irq {
     Disk,
     /// Another device of the machine's list.
     Device,
+}
+
+/// What made a task able to run: [`Event::a`] of a [`Kind::Wakeup`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Waker {
+    /// It is not recorded: older recordings have nothing else.
+    Unknown,
+    /// A timer or a device, in an interrupt.
+    Interrupt,
+    /// The task of that number, which had a processor.
+    Task(TaskId),
+}
+
+impl Waker {
+    /// The number by which an event has it: 0 where it is not known, 1 for an interrupt, 2 and up for tasks.
+    #[inline(always)]
+    pub fn packed(self) -> u64 {
+        match self {
+            Waker::Unknown => 0,
+            Waker::Interrupt => 1,
+            Waker::Task(task) => u64::from(task) + 2,
+        }
+    }
+
+    /// The waker of that number. No task has a greater one than [`NO_TASK`]: such a number says nothing.
+    #[inline(always)]
+    pub fn of(packed: u64) -> Waker {
+        match packed {
+            0 => Waker::Unknown,
+            1 => Waker::Interrupt,
+            _ => TaskId::try_from(packed - 2).ok().filter(|&task| task != NO_TASK).map_or(Waker::Unknown, Waker::Task),
+        }
+    }
 }
 
 /// One record, 32 bytes.

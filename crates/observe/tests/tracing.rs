@@ -1,4 +1,6 @@
 //! What the recorder makes of the kernel's pages: made by hand, damaged, and of any bytes at all.
+//!
+//! Long, because each rule of what pages mean has a recording of its own.
 
 mod ring;
 
@@ -6,7 +8,7 @@ use proptest::prelude::*;
 use ring::{Ring, layout};
 use schedlab_linux::Root;
 use schedlab_model::{
-    event::{Event, Kind, Leave},
+    event::{Event, Kind, Leave, Waker},
     processors::CpuSet,
 };
 use schedlab_observe::tracing::{Recorded, Recorder, Roster, RosterTask, layout::EventKind};
@@ -162,6 +164,38 @@ fn a_wakeup_on_another_processor_counts() {
     let (recorded, roster) = (decode(vec![here, there]), roster(&[10], &[0], (0, 10 * MS)));
     assert_eq!(row(&recorded, &roster, "tasks.job10.wakeup_latency.max"), Some(0.002));
     assert_eq!(row(&recorded, &roster, "tasks.job10.share"), Some(50.0));
+}
+
+#[test]
+fn a_wakeup_has_its_waker_and_where_that_was() {
+    const IN_INTERRUPT: i64 = 0x08;
+    let rings = || {
+        let (mut here, mut there) = (Ring::new(&layout()), Ring::new(&layout()));
+        there.switch(MS, 0, R, 20);
+        here.switch(2 * MS, 0, R, 10);
+        here.switch(3 * MS, 10, S, 0);
+        there.waking(4 * MS, 20, 10, 0);
+        here.switch(5 * MS, 0, R, 10);
+        here.switch(6 * MS, 10, S, 0);
+        there.flagged(7 * MS, 20, IN_INTERRUPT, EventKind::Waking, &[10, 120, 0]);
+        here.switch(8 * MS, 0, R, 10);
+        // Woken as it leaves.
+        there.waking(9 * MS - 500, 20, 10, 0);
+        here.switch(9 * MS, 10, S, 0);
+        there.fork(10 * MS, 20, 30);
+        there.event(11 * MS, 20, EventKind::New, &[30, 120, 0]);
+        vec![here, there]
+    };
+    let wakers = |processors: &[u16]| {
+        let (recorded, roster) = (decode(rings()), roster(&[10, 20], processors, (0, 12 * MS)));
+        let of = |event: &Event| (Waker::of(event.a), event.b, event.cpu);
+        events_of(&recorded, &roster, Kind::Wakeup).iter().map(of).collect::<Vec<_>>()
+    };
+    let by_task = (Waker::Task(1), 1, 0);
+    assert_eq!(wakers(&[0, 1]), [by_task, (Waker::Interrupt, 1, 0), by_task, by_task]);
+    // What happens on other processors is not part of the run.
+    let elsewhere = (Waker::Unknown, 0, 0);
+    assert_eq!(wakers(&[0]), [elsewhere; 4]);
 }
 
 #[test]

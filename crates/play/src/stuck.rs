@@ -1,8 +1,8 @@
 //! Tasks of a run that can never continue, from the state of their slots, the locks and the pipes when it has ended.
 //!
 //! All tasks have been stopped by then, but some of them in the middle of something: a lock that is free, a message that lies in
-//! its pipe, a child that has ended and a signal that was sent are on their way to a task that still waits for them. What a task holds
-//! that was killed never comes back.
+//! its pipe or was just read from it, a child that has ended and a signal that was sent are on their way to a task that still
+//! waits for them. What a task holds that was killed never comes back.
 
 use crate::{awaited::awaited, finished::FinishedRun, plan::Caution, rows::Rows, shared::Slot};
 use schedlab_workloads::stuck::{Awaited, Scene, Stuck, TaskState};
@@ -119,7 +119,11 @@ fn comes(run: &FinishedRun<'_>, slot: &Slot, awaited: Awaited) -> bool {
         Awaited::Lock(_) | Awaited::Child | Awaited::Signal => false,
         // Requests come until their pipe is closed.
         Awaited::Message(pipe) if setup.workload.programs.requests.contains(&Some(pipe)) => true,
-        Awaited::Message(pipe) => setup.pipes[usize::from(pipe)].has_message(),
+        Awaited::Message(pipe) => {
+            let traffic = &shared.traffic[usize::from(pipe)];
+            let is_read = traffic.sent.load(Relaxed) != traffic.received.load(Relaxed);
+            is_read || setup.pipes[usize::from(pipe)].has_message()
+        }
         Awaited::Room(pipe) => has_room(run, usize::from(pipe)),
         Awaited::Permit(semaphore) => shared.semaphores[usize::from(semaphore)].permits() > 0,
         Awaited::Barrier(barrier) => has(&|group, _| shared.barriers[usize::from(barrier)].has_gone(group)),

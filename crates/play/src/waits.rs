@@ -126,6 +126,7 @@ impl Worker<'_> {
             if setup.workload.programs.capacities[number].is_some() {
                 setup.shared.traffic[number].room.take();
             }
+            setup.shared.traffic[number].sent.fetch_add(1, Relaxed);
             setup.pipes[number].write(&message.bytes());
         });
         self.slot.since.store(0, Relaxed);
@@ -133,7 +134,7 @@ impl Worker<'_> {
 
     /// Takes a message; none, if none will come any more.
     fn receive(&mut self, pipe: u16) -> Option<Message> {
-        self.await_others(Awaited::Message(pipe), |worker| {
+        let received = self.await_others(Awaited::Message(pipe), |worker| {
             let (setup, number) = (worker.setup, usize::from(pipe));
             let message = setup.pipes[number].receive()?;
             let traffic = &setup.shared.traffic[number];
@@ -142,7 +143,9 @@ impl Worker<'_> {
                 traffic.room.give();
             }
             Some(message)
-        })
+        });
+        self.setup.shared.traffic[usize::from(pipe)].received.fetch_add(u32::from(received.is_some()), Relaxed);
+        received
     }
 
     /// Takes the next request, with its random numbers: a pass begins. Without one the task ends.

@@ -3,7 +3,7 @@
 //!
 //! - A task is new, waits, is ready on one processor, runs on one processor, or has ended. It goes from one to the other as
 //!   it does in a kernel: only a ready task is switched in, only a running one is switched out or acts, only one that waits
-//!   or is new is woken, and no event follows the end of a task.
+//!   or is new is woken, by a task that has the processor or in an interrupt, and no event follows the end of a task.
 //! - A task runs only where it may.
 //! - A processor runs one task or idles, and it does not idle while a task is ready on it, unless the policy may.
 //! - User, system and overhead time of an interval add up to its length, to the nanosecond; all intervals add up to the run.
@@ -14,7 +14,7 @@
 use schedlab_metrics::Totals;
 use schedlab_model::{
     Nanos,
-    event::{Event, Kind, Leave, NO_TASK, Observer},
+    event::{Event, Kind, Leave, NO_TASK, Observer, Waker},
     processors::{CpuSet, MOST_PROCESSORS},
     task::{CpuId, TaskId},
     units::spell_duration,
@@ -236,6 +236,11 @@ impl Audit {
         let may = place == Place::New || place == Place::Waiting && event.flag == 0;
         self.hold(may, event, "only a task that waits or is new can be woken");
         self.put(event.task, Place::Ready(event.cpu));
+        if let Waker::Task(waker) = Waker::of(event.a) {
+            let on = event.b as CpuId;
+            let runs = [Place::Running(on), Place::Exiting(on)].contains(&self.place(waker));
+            self.hold(runs, event, "a task that wakes another has the processor");
+        }
     }
 
     fn switch_in(&mut self, event: &Event) {

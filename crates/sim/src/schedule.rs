@@ -7,7 +7,7 @@ use crate::{
 };
 use schedlab_model::{
     Nanos,
-    event::{Kind, Leave, NO_TASK, Observer},
+    event::{Kind, Leave, NO_TASK, Observer, Waker},
     task::{CpuId, TaskId},
 };
 use schedlab_policies::schedulers::{Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler};
@@ -105,6 +105,17 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         self.wake::<false>(task, why);
     }
 
+    /// What makes a task able to run, and on which processor: interrupts come on the one that the task had last. Tasks that a run begins
+    /// with, or that arrive in it, are made by nothing.
+    #[cfg_attr(not(debug_assertions), inline(always))]
+    fn waker(&self, task: TaskId, why: Enqueue) -> (Waker, CpuId) {
+        match self.view.waker {
+            Some(waker) => (Waker::Task(waker), self.view.tasks[waker as usize].cpu),
+            None if why == Enqueue::New => (Waker::Unknown, 0),
+            None => (Waker::Interrupt, self.view.tasks[task as usize].cpu),
+        }
+    }
+
     /// A task that waited, or is new, becomes able to run.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn wake<const ONE: bool>(&mut self, task: TaskId, why: Enqueue) {
@@ -116,8 +127,9 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         if S::FEATURES.clairvoyant {
             self.foresee(task);
         }
+        let (by, on) = self.waker(task, why);
         let cpu = self.place::<ONE>(task, why);
-        self.emit(Kind::Wakeup, u8::from(why == Enqueue::New), cpu, task, 0, 0);
+        self.emit(Kind::Wakeup, u8::from(why == Enqueue::New), cpu, task, by.packed(), on.into());
         let running = self.cpus[cpu as usize].running;
         if self.replayed.is_some() && why == Enqueue::Wakeup {
             self.note_wakeup(task, running == NO_TASK);

@@ -43,7 +43,11 @@ def verb(
     markdown: Markdown = False,
     trace: Annotated[
         Path | None,
-        typer.Option("--trace", help="Write the first run for ui.perfetto.dev; as JSON if the name ends in .json."),
+        typer.Option(
+            "--trace",
+            help="Write the first run for ui.perfetto.dev; as JSON if the name ends in .json, and as a recording for "
+            "schedlab trace and whatif if in .recording.",
+        ),
     ] = None,
     gantt: Annotated[
         Path | None,
@@ -295,7 +299,7 @@ def _pictures(trace: Path | None, gantt: Path | None) -> list[tuple[Path, str]]:
     kinds = {".svg": "gantt_svg", ".txt": "gantt_text"}
     if gantt and gantt.suffix not in kinds:
         raise UsageError(f"--gantt {gantt}: the name must end in .svg or .txt")
-    format = "chrome" if trace and trace.suffix == ".json" else "perfetto"
+    format = {".json": "chrome", ".recording": "recording"}.get(trace.suffix if trace else "", "perfetto")
     wanted = [(trace, format), (gantt, kinds[gantt.suffix] if gantt else "")]
     return [(path, kind) for path, kind in wanted if path]
 

@@ -33,8 +33,8 @@ def refuse_impossible(pictures: Sequence[tuple[Path, str]], target: Target) -> N
         )
 
 
-#: Kinds of pictures that show a whole run.
-WHOLE = ("perfetto", "chrome")
+#: Kinds that show a whole run.
+WHOLE = ("perfetto", "chrome", "recording")
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ class Shown:
 def draw(
     experiment: Specification, targets: Sequence[Target], path: Path, kind: str, shown: Shown = Shown()
 ) -> "Stretch | None":
-    """Draw a cell of the first target, first seed: a whole run as "perfetto" or "chrome", or "gantt_svg", "gantt_text".
+    """Draw a cell of the first target, first seed: a whole run as one of `WHOLE`, or "gantt_svg", "gantt_text".
 
     Returns the stretch that a Gantt chart shows.
     """
@@ -88,6 +88,8 @@ def draw(
                 stretch = stretch or of_run(run)
             ends = (stretch.end, stretch.begin) if stretch else (0, 0)
             _core.record(json.dumps(run), kind, str(drawn), *ends)
+        elif kind == "recording":
+            target.record(cell, seed, drawn)
         else:
             recording = Path(folder) / "recording"
             target.record(cell, seed, recording)

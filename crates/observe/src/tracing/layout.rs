@@ -53,6 +53,8 @@ pub struct EventLayout {
     pub id: u16,
     /// The task that ran on the processor when it was recorded.
     pub common_pid: Field,
+    /// In what context it was recorded (`schedlab_traces::kernel::Context`).
+    pub common_flags: Field,
     /// The fields of [`EVENTS`], in that order; what is not used is a copy of the first.
     pub fields: [Field; 5],
 }
@@ -122,5 +124,6 @@ fn event(kind: EventKind, names: &[&str], text: &str) -> Result<EventLayout, Str
     let found: Vec<Field> = names.iter().map(|name| fields.get(name)).collect::<Result<_, _>>()?;
     let mut all = [found[0]; 5];
     all[..found.len()].copy_from_slice(&found);
-    Ok(EventLayout { kind, id, common_pid: fields.get("common_pid")?, fields: all })
+    let [common_pid, common_flags] = ["common_pid", "common_flags"].map(|name| fields.get(name));
+    Ok(EventLayout { kind, id, common_pid: common_pid?, common_flags: common_flags?, fields: all })
 }

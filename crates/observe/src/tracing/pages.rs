@@ -4,10 +4,13 @@
 
 use super::layout::{EventKind, EventLayout, Layout};
 use schedlab_model::event::Leave;
-use schedlab_traces::kernel::{Left, pages::Page};
+use schedlab_traces::kernel::{Context, Left, pages::Page};
 
 /// No kernel numbers its tasks higher (PID_MAX_LIMIT).
 pub const MOST_TASKS: i32 = 1 << 22;
+
+/// The waker where an interrupt woke a task: [`RawEvent::other`].
+pub const IN_INTERRUPT: i32 = -1;
 
 /// What happened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,11 +18,11 @@ pub const MOST_TASKS: i32 = 1 << 22;
 pub enum What {
     /// From `pid` to `other`.
     Switch,
-    /// `pid` is being woken.
+    /// `pid` is being woken by `other`: the task of that number, 0 if it is not known, or [`IN_INTERRUPT`].
     Waking,
     /// `pid` was put into the runqueue of processor `there`.
     Woken,
-    /// `pid`, new, was put into the runqueue of processor `there`.
+    /// `pid`, new, was put into the runqueue of processor `there` by `other`, as in `Waking`.
     New,
     /// `pid` went from processor `other` to `there`.
     Migrate,
@@ -261,9 +264,11 @@ impl<'a> Decoder<'a> {
                 (it.what, it.other, it.leave) = (What::Switch, pid(3)?, self.leave(number(2)?));
                 (it.prio, it.other_prio) = (prio(1)?, prio(4)?);
             }
-            EventKind::Waking => (it.prio, it.there) = (prio(1)?, processor(2)?),
+            EventKind::Waking => (it.other, it.prio, it.there) = (waker(event, data)?, prio(1)?, processor(2)?),
             EventKind::Woken => (it.what, it.prio, it.there) = (What::Woken, prio(1)?, processor(2)?),
-            EventKind::New => (it.what, it.prio, it.there) = (What::New, prio(1)?, processor(2)?),
+            EventKind::New => {
+                (it.what, it.other, it.prio, it.there) = (What::New, waker(event, data)?, prio(1)?, processor(2)?);
+            }
             EventKind::Migrate => {
                 (it.what, it.other, it.there) = (What::Migrate, processor(1)?.into(), processor(2)?);
             }
@@ -281,6 +286,15 @@ impl<'a> Decoder<'a> {
             Left::Dead => Leave::Exited,
             _ => Leave::Blocked,
         }
+    }
+}
+
+/// What wakes a task: the current task, unless in an interrupt.
+#[inline]
+fn waker(event: &EventLayout, data: &[u8]) -> Option<i32> {
+    match Context::of_flags(event.common_flags.of(data)?) {
+        Context::Task => checked(event.common_pid.of(data)? as i32),
+        _ => Some(IN_INTERRUPT),
     }
 }
 

@@ -10,11 +10,11 @@
 //! Long, because what each kind of raw event means depends on all before it.
 
 use super::{
-    pages::{MOST_TASKS, RawEvent, What},
+    pages::{IN_INTERRUPT, MOST_TASKS, RawEvent, What},
     roster::Roster,
 };
 use schedlab_model::{
-    event::{Event, Kind, Leave, NO_TASK, Observer},
+    event::{Event, Kind, Leave, NO_TASK, Observer, Waker},
     task::TaskId,
 };
 
@@ -63,9 +63,15 @@ struct Task {
     parent: Option<u32>,
     place: Place,
     /// It was woken before it had left its processor, and not yet put into a runqueue.
-    woken_leaving: bool,
+    woken_leaving: Option<By>,
     own: bool,
 }
+
+/// What woke a task: the kernel's number of a task, or as [`RawEvent::other`], and the processor on which it did.
+type By = (i32, u16);
+
+/// Nothing that is known.
+const BY_NOTHING: By = (0, 0);
 
 /// A processor of the host.
 #[derive(Debug, Clone, Copy)]
@@ -238,8 +244,8 @@ impl<'a, O: Observer> Replay<'a, O> {
             Leave::Blocked => Place::Waiting,
             _ => Place::Ready,
         };
-        if std::mem::take(&mut it.woken_leaving) && why == Leave::Blocked {
-            self.wake(task, slot, 0);
+        if let Some(by) = it.woken_leaving.take().filter(|_| why == Leave::Blocked) {
+            self.wake(task, slot, 0, by);
         }
     }
 
@@ -259,7 +265,7 @@ impl<'a, O: Observer> Replay<'a, O> {
             None => self.out_of_sight(task),
         }
         self.tasks[task as usize].place = Place::Running;
-        self.tasks[task as usize].woken_leaving = false;
+        self.tasks[task as usize].woken_leaving = None;
     }
 
     /// A task that waited in a runqueue does so no longer, or perhaps: that wait is not to be counted.
@@ -276,8 +282,8 @@ impl<'a, O: Observer> Replay<'a, O> {
     fn waking(&mut self, it: &RawEvent) {
         let task = self.task(it.pid, it.prio);
         match self.tasks[task as usize].place {
-            Place::Running => self.tasks[task as usize].woken_leaving = true,
-            Place::Waiting | Place::Unknown => self.wake(task, self.slot(it.there), 0),
+            Place::Running => self.tasks[task as usize].woken_leaving = Some((it.other, it.cpu)),
+            Place::Waiting | Place::Unknown => self.wake(task, self.slot(it.there), 0, (it.other, it.cpu)),
             Place::Ready | Place::Ended => {}
         }
     }
@@ -288,18 +294,36 @@ impl<'a, O: Observer> Replay<'a, O> {
         let new = it.what == What::New;
         match self.tasks[task as usize].place {
             // It had not left yet, and stays.
-            Place::Running => self.tasks[task as usize].woken_leaving = false,
-            Place::Waiting | Place::Unknown => self.wake(task, slot, u8::from(new)),
+            Place::Running => self.tasks[task as usize].woken_leaving = None,
+            Place::Waiting | Place::Unknown => {
+                let by = if new { (it.other, it.cpu) } else { BY_NOTHING };
+                self.wake(task, slot, u8::from(new), by);
+            }
             Place::Ready | Place::Ended => {}
         }
         let other = !self.in_job(task) && !self.tasks[task as usize].own;
         self.others.wakeups += u64::from(self.open && other && slot.is_some());
     }
 
-    fn wake(&mut self, task: u32, slot: Option<u16>, new: u8) {
+    fn wake(&mut self, task: u32, slot: Option<u16>, new: u8, by: By) {
         self.tasks[task as usize].place = Place::Ready;
         if self.open && (slot.is_some() || self.in_job(task)) {
-            self.say(Kind::Wakeup, task, slot.unwrap_or(0), new, 0);
+            let (waker, on) = self.waker(by);
+            let id = self.introduce(task);
+            let wakeup = self.event(Kind::Wakeup, id, slot.unwrap_or(0), new, waker.packed());
+            self.listener.observe(Event { b: on.into(), ..wakeup });
+        }
+    }
+
+    /// What woke a task, if it did so on a processor of the run's.
+    fn waker(&mut self, (by, cpu): By) -> (Waker, u16) {
+        match (by, self.slot(cpu)) {
+            (IN_INTERRUPT, Some(on)) => (Waker::Interrupt, on),
+            (1.., Some(on)) => {
+                let waker = self.task(by, u8::MAX);
+                (Waker::Task(self.introduce(waker)), on)
+            }
+            _ => (Waker::Unknown, 0),
         }
     }
 
@@ -397,7 +421,7 @@ impl<'a, O: Observer> Replay<'a, O> {
         let index = self.tasks.len() as u32;
         let nice = if ORDINARY.contains(&prio) { (i16::from(prio) - NICE_0) as i8 } else { 0 };
         let job = self.roster.jobs.len() as u32;
-        let task = Task { id: None, job, nice, parent: None, place: Place::Unknown, woken_leaving: false, own: false };
+        let task = Task { id: None, job, nice, parent: None, place: Place::Unknown, woken_leaving: None, own: false };
         self.tasks.push(task);
         let pid = pid.clamp(0, MOST_TASKS) as usize;
         if pid >= self.by_pid.len() {

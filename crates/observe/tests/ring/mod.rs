@@ -28,11 +28,17 @@ impl Ring {
 
     /// An event recorded while `now` had the processor, with the fields of `EVENTS`.
     pub fn event(&mut self, time: u64, now: i32, kind: EventKind, values: &[i64]) {
+        self.flagged(time, now, 0, kind, values);
+    }
+
+    /// The same with those `common_flags`.
+    pub fn flagged(&mut self, time: u64, now: i32, flags: i64, kind: EventKind, values: &[i64]) {
         let event =
             self.layout.events.iter().find(|event| event.kind == kind).expect("all kinds are described").clone();
         let mut data = vec![0; 64];
         put(&mut data, self.layout.common_type, event.id.into());
         put(&mut data, event.common_pid, now.into());
+        put(&mut data, event.common_flags, flags);
         for (field, value) in event.fields.iter().zip(values) {
             put(&mut data, *field, *value);
         }

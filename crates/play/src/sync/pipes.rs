@@ -29,6 +29,10 @@ shareable! {
     pub(crate) struct Traffic {
         pub room: Semaphore,
         pub receiver: AtomicU32,
+        /// Messages that tasks have begun to send, and those with which they went on. In between one is in the pipe, or in the hands of
+        /// a task that has read it and is still noted as waiting.
+        pub sent: AtomicU32,
+        pub received: AtomicU32,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use schedlab_model::{
     MILLISECOND, Nanos,
-    event::{Irq, Kind, Leave},
+    event::{Irq, Kind, Leave, Waker},
     task::TaskId,
 };
 use schedlab_policies::schedulers::All;
@@ -49,6 +49,23 @@ fn those_that_wake_at_the_same_time_run_in_the_order_in_which_they_fell_asleep()
     // All three wake at 30 ms; they had fallen asleep as a, b (at 10 ms), c (after b, at 10 ms).
     assert_eq!(run.order(), [0, 1, 2, 0, 1, 2]);
     assert_eq!((end(&run, 0), end(&run, 1), end(&run, 2)), (31, 32, 33));
+}
+
+#[test]
+fn a_wakeup_says_what_woke_the_task_and_where() {
+    let text = r#"
+        scheduler = { name = "round_robin" }
+        machine = { preset = "uniform", processors = 2 }
+        workload.parent = { cpus = [0], steps = [{ compute = "10ms" }, { fork = [{ compute = "5ms" }] }, "wait", { send = "words" }] }
+        workload.receiver = { cpus = [1], steps = [{ receive = "words" }, { sleep = "1ms" }] }
+    "#;
+    let run = run::<All>(&scenario(text), 1);
+    let of = |task| run.of(Kind::Wakeup).filter(|e| e.task == task).map(|e| (Waker::of(e.a), e.b)).collect::<Vec<_>>();
+    let nothing = (Waker::Unknown, 0);
+    // Both are there from the start. The parent waits for its child, the receiver for words and then for a timer.
+    assert_eq!(of(0), [nothing, (Waker::Task(2), 0)]);
+    assert_eq!(of(1), [nothing, (Waker::Task(0), 0), (Waker::Interrupt, 1)]);
+    assert_eq!(of(2), [(Waker::Task(0), 0)]);
 }
 
 #[test]

@@ -9,12 +9,6 @@ use super::{
 };
 use std::collections::BTreeMap;
 
-/// In `common_flags`: in a hardware interrupt.
-const HARD: i64 = 0x08;
-/// In a software interrupt.
-const SOFT: i64 = 0x10;
-/// In a non-maskable interrupt.
-const NMI: i64 = 0x40;
 /// Bytes of a sector, as the kernel counts them.
 const SECTOR: i64 = 512;
 /// A field that this kernel does not have.
@@ -217,12 +211,7 @@ impl Plan {
         let number = |at| self.number(at, record);
         let text = |at: usize| self.texts[at].map_or(Some(&[][..]), |text| text.of(record));
         let current = checked(self.pid.of(record)?)?;
-        let context = match self.flags.of(record) {
-            None => Context::Unknown,
-            Some(flags) if flags & (HARD | NMI) != 0 => Context::HardInterrupt,
-            Some(flags) if flags & SOFT != 0 => Context::SoftInterrupt,
-            Some(_) => Context::Task,
-        };
+        let context = self.flags.of(record).map_or(Context::Unknown, Context::of_flags);
         (it.task, it.other, it.bits) = (current, current, Event::bits(0, context));
         match self.what {
             What::Switch => {

@@ -39,6 +39,8 @@ pub(super) struct Delivery<'a, L> {
     /// Events not yet given, and whether they are in order.
     waiting: Vec<Event>,
     ordered: bool,
+    /// See [`Delivery::put_switches_last`].
+    switches_last: bool,
     /// As many may wait.
     most: usize,
     last: u64,
@@ -55,11 +57,18 @@ impl<'a, L: Listener> Delivery<'a, L> {
             tasks: Tasks::default(),
             waiting: Vec::new(),
             ordered: true,
+            switches_last: false,
             most,
             last: 0,
             late: Problem::default(),
             unread: Problem::default(),
         }
+    }
+
+    /// Of events of one time, switches are the last from now on: the file has them apart and does not say which came first, and a task
+    /// is woken before it runs.
+    pub(super) fn put_switches_last(&mut self) {
+        (self.switches_last, self.ordered) = (true, false);
     }
 
     /// Takes an event. One that is too late to be put in order is a loss; `place` is where it was found.
@@ -72,6 +81,7 @@ impl<'a, L: Listener> Delivery<'a, L> {
             }
             self.ordered = false;
         }
+        self.ordered &= !self.switches_last;
         self.waiting.push(event);
         if self.waiting.len() == self.most {
             self.give(self.most / 2);
@@ -129,7 +139,8 @@ impl<'a, L: Listener> Delivery<'a, L> {
     /// Hands on the oldest events that wait.
     fn give(&mut self, count: usize) {
         if !self.ordered {
-            self.waiting.sort_by_key(|event| event.time);
+            let apart = self.switches_last;
+            self.waiting.sort_by_key(|event| (event.time, apart && event.kind == Kind::Switch));
             self.ordered = true;
         }
         for event in self.waiting.drain(..count) {

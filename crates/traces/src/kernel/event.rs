@@ -41,6 +41,21 @@ pub enum Context {
     Unknown,
 }
 
+impl Context {
+    /// The context that the kernel's flags of an event say (`common_flags`, `enum trace_flag_type`).
+    #[inline]
+    pub fn of_flags(flags: i64) -> Context {
+        const HARD: i64 = 0x08;
+        const SOFT: i64 = 0x10;
+        const NMI: i64 = 0x40;
+        match flags {
+            _ if flags & (HARD | NMI) != 0 => Context::HardInterrupt,
+            _ if flags & SOFT != 0 => Context::SoftInterrupt,
+            _ => Context::Task,
+        }
+    }
+}
+
 /// The kind of a record. The meaning of `task`, `other`, `flag` and `value` is given with each; `cpu` is the processor that recorded it
 /// and, unless said otherwise, `other` the task that was current there ([`Event::NO_TASK`] where the file does not say).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

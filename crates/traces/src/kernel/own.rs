@@ -8,7 +8,7 @@ use super::tasks::Source;
 use super::{Context, Event, Head, Kind, Left, Listener, Loss, Pid, ReadError, Recorded};
 use crate::Names;
 use crate::recording::{Reader, RecordingError};
-use schedlab_model::event::{self as model, Leave};
+use schedlab_model::event::{self as model, Leave, Waker};
 use std::io::Read;
 
 /// How the files are called.
@@ -121,8 +121,7 @@ impl<L: Listener> Own<'_, L> {
         match of.kind {
             model::Kind::Created => self.created(of, &at),
             model::Kind::Exited => self.deliver(with(Kind::Exit, 0)),
-            model::Kind::Wakeup if of.flag == 1 => self.deliver(with(Kind::New, of.cpu.into())),
-            model::Kind::Wakeup => self.deliver(with(Kind::Waking, of.cpu.into())),
+            model::Kind::Wakeup => self.wakes(of, with(Kind::Waking, of.cpu.into())),
             model::Kind::SwitchIn => self.switch(of.cpu, task),
             model::Kind::SwitchOut => self.leaves(of, task),
             model::Kind::Idle => self.switch(of.cpu, 0),
@@ -143,14 +142,35 @@ impl<L: Listener> Own<'_, L> {
         self.delivery.event(event, || format!("one at {time} ns"));
     }
 
+    /// A task is woken, in the context of the task that wakes it or in an interrupt.
+    fn wakes(&mut self, of: &model::Event, at: Event) {
+        let kind = if of.flag == 1 { Kind::New } else { Kind::Waking };
+        let (context, other) = match Waker::of(of.a) {
+            Waker::Task(waker) => (Context::Task, pid(waker).unwrap_or(Event::NO_TASK)),
+            Waker::Interrupt => (Context::HardInterrupt, Event::NO_TASK),
+            Waker::Unknown => return self.deliver(Event { kind, ..at }),
+        };
+        let Ok(cpu) = u16::try_from(of.b) else {
+            return self.delivery.unread(Some(of.time), || "one of a processor that does not exist".to_owned());
+        };
+        self.deliver(Event { kind, cpu, other, bits: Event::bits(0, context), ..at });
+    }
+
     fn created(&mut self, of: &model::Event, at: &Event) {
-        let name = self.names.task(of.task, of.a);
+        let name = self.name(of);
         self.delivery.named(at, at.task, name.as_bytes(), Source::Event);
         let nice = i64::from(of.flag) - 128;
         self.deliver(Event { kind: Kind::Treated, value: nice as u64, ..*at });
         if let Some(parent) = u32::try_from(of.b).ok().and_then(pid) {
             self.deliver(Event { kind: Kind::Fork, task: parent, other: at.task, ..*at });
         }
+    }
+
+    /// The name of a new task: that of its job, which all tasks of that share as those of a program do. Servers have names of their own.
+    fn name(&self, of: &model::Event) -> String {
+        let job = usize::try_from(of.a).ok().and_then(|job| self.names.jobs.get(job));
+        let is_server = usize::try_from(of.task).is_ok_and(|task| task < self.names.servers.len());
+        job.filter(|_| !is_server).cloned().unwrap_or_else(|| self.names.task(of.task, of.a))
     }
 
     fn leaves(&mut self, of: &model::Event, task: Pid) {

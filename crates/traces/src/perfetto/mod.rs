@@ -8,7 +8,8 @@
 //! threads; task n has the number 1000 + n. Events have the name of the job, as those of Linux have that of the program; a thread's own
 //! name is in the tree of processes, and is the one that viewers show. A task that leaves is in state `R+` (preempted), `R` (its slice is used up, or it
 //! yielded), `S` (it waits) or `X` (it ended). Marks, signals, missed periods and ends are instants on the task's track, interrupts
-//! on a track of each processor. What a dispatch used in user and system mode has no place there: [`crate::chrome`] has it.
+//! on a track of each processor. A wakeup is on the processor of its waker, so that viewers draw an arrow from it; one by an interrupt, or at the time of a
+//! switch, is marked as an interrupt's. What a dispatch used in user and system mode has no place there: [`crate::chrome`] has it.
 //!
 //! The numbers of fields are those of `protos/perfetto/trace` in Perfetto's sources. A run's nanoseconds are the time since
 //! boot of the trace. What still runs at the end is drawn up to there.
@@ -24,7 +25,7 @@ pub use kernel::Recorded;
 use processor::{Columns, Processor, State};
 use schedlab_model::{
     Nanos,
-    event::{Event, Kind, Leave, Observer},
+    event::{Event, Kind, Leave, Observer, Waker},
     task::CpuId,
 };
 use std::io::{self, Write};
@@ -204,8 +205,11 @@ impl<W: Write> Observer for Tracer<W> {
             }
             Kind::Wakeup => {
                 let (Some(time), Some(place)) = (self.time_of(&e), self.tasks.place(e.task)) else { return };
-                if self.processor(e.cpu).is_some_and(|processor| processor.wakeup(time, place)) {
-                    self.bundle(e.cpu);
+                let by = Waker::of(e.a);
+                let on = if by == Waker::Unknown { e.cpu } else { CpuId::try_from(e.b).unwrap_or(CpuId::MAX) };
+                let by_task = matches!(by, Waker::Task(_));
+                if self.processor(on).is_some_and(|processor| processor.wakeup(time, place, e.cpu, by_task)) {
+                    self.bundle(on);
                 }
             }
             Kind::Interrupt => {

@@ -3,7 +3,7 @@
 
 use super::{
     tasks::{IDLE, Tasks},
-    wire::{LONGEST, Message, SHORT, Short, length, put, word},
+    wire::{LONGEST, Message, SHORT, Short, length, put, varint, word},
 };
 use crate::blocks::{Blocks, Filling, block};
 use schedlab_model::Nanos;
@@ -21,7 +21,8 @@ const COMPACT_SCHED: u32 = 4;
 const INTERN_TABLE: u32 = 5;
 /// No name has this index: a bundle has fewer of them.
 const NOT_IN_TABLE: Short = Short::new((1 << 14) - 1);
-/// Linux's mark of what an interrupt did.
+/// Linux's mark of what the current task did, and of what an interrupt did.
+const BY_TASK: u8 = 0;
 const IN_INTERRUPT: u8 = 8;
 
 /// A state as Linux before 4.14 numbers them, which readers assume where a trace names no kernel.
@@ -35,12 +36,19 @@ impl State {
     pub const PREEMPTED: State = State(Short::new(0x800));
 }
 
-/// A context switch, or a wakeup without a state. The task is its place in [`Tasks`].
+/// A context switch, or a wakeup without a state, of which [`Aim`] has more. The task is its place in [`Tasks`].
 #[derive(Debug, Clone, Copy)]
 struct Row {
     time: Nanos,
     place: u32,
     state: State,
+}
+
+/// The processor on which a woken task is to run, and the mark of who woke it.
+#[derive(Debug, Clone, Copy)]
+struct Aim {
+    processor: u16,
+    by: u8,
 }
 
 /// Events of a kind that are not written yet. They take memory as they come: a recording may name more processors than it uses.
@@ -69,6 +77,11 @@ pub struct Processor {
     left: Option<(Nanos, State)>,
     switches: Rows,
     wakeups: Rows,
+    /// One for each of the wakeups, and the time of the last.
+    aims: Vec<Aim>,
+    woke: Nanos,
+    /// Time of the last switch.
+    switched: Nanos,
     table: Table,
 }
 
@@ -84,6 +97,9 @@ impl Processor {
             left: None,
             switches: Rows::default(),
             wakeups: Rows::default(),
+            aims: Vec::new(),
+            woke: Nanos::MAX,
+            switched: Nanos::MAX,
             table: Table::default(),
         };
         // A reader drops the first switch, since it does not know what ran before.
@@ -118,21 +134,39 @@ impl Processor {
         if std::mem::take(&mut self.running) {
             self.left = Some((time, state));
         }
+        if self.woke == time {
+            self.forget_wakers();
+        }
     }
 
     /// The running task left the processor, and the task at that place got it.
     #[inline(always)]
     pub fn switch(&mut self, time: Nanos, place: u32, state: State) -> Full {
+        if self.woke == time {
+            self.forget_wakers();
+        }
+        self.switched = time;
         self.switches.add(time, place, state);
         self.switches.are_full()
     }
 
-    /// A task became ready and was put to this processor. What woke it is not known, and viewers would take it to be the
-    /// running task unless the wakeup came with an interrupt.
+    /// A task became ready and is to run on the processor `on`: woken here by the running task, or in an interrupt. Where it is not
+    /// known by what, that is said to be an interrupt, too: viewers would take the running task otherwise. So it is at the time of a
+    /// switch, since readers do not agree on which of both came first.
     #[inline(always)]
-    pub fn wakeup(&mut self, time: Nanos, place: u32) -> Full {
+    pub fn wakeup(&mut self, time: Nanos, place: u32, on: u16, by_task: bool) -> Full {
         self.wakeups.add(time, place, State::READY);
+        let by_task = by_task && time != self.switched;
+        self.aims.push(Aim { processor: on, by: if by_task { BY_TASK } else { IN_INTERRUPT } });
+        self.woke = time;
         self.wakeups.are_full()
+    }
+
+    /// The wakeups of the last time have no waker any more.
+    #[cold]
+    fn forget_wakers(&mut self) {
+        let last = self.wakeups.0.iter().rev().take_while(|row| row.time == self.woke).count();
+        self.aims.iter_mut().rev().take(last).for_each(|aim| aim.by = IN_INTERRUPT);
     }
 
     /// Nothing more will happen: who left is followed by nothing.
@@ -147,10 +181,13 @@ impl Processor {
         if self.switches.0.is_empty() && self.wakeups.0.is_empty() {
             return;
         }
+        // Whether a switch follows at the time of the last wakeup is not known yet.
+        self.forget_wakers();
         let [states, switches @ ..] = columns.switches.encode(&self.switches.0, tasks, &mut self.table);
         let [_, wakeups @ ..] = columns.wakeups.encode(&self.wakeups.0, tasks, &mut self.table);
-        let target = word(self.number);
-        let targets = target.bits.to_le_bytes()[..target.width].repeat(self.wakeups.0.len());
+        let mut targets = Vec::new();
+        self.aims.iter().for_each(|aim| varint(&mut targets, aim.processor.into()));
+        let by: Vec<u8> = self.aims.iter().map(|aim| aim.by).collect();
         let columns = [
             (1, switches[0]),
             (2, states),
@@ -162,12 +199,12 @@ impl Processor {
             (9, &targets),
             (10, wakeups[2]),
             (11, wakeups[3]),
-            (12, &[IN_INTERRUPT; BUNDLE][..self.wakeups.0.len()]),
+            (12, &by),
         ];
         // The number of a field here takes a byte.
         let field = |of: usize| 1 + length(of as u64) + of;
         let sched = self.table.encoded.len() + columns.iter().map(|column| field(column.1.len())).sum::<usize>();
-        let events = 1 + target.width + field(sched);
+        let events = 1 + word(self.number).width + field(sched);
         let mut head = Vec::new();
         head.head(PACKET, field(events));
         head.head(FTRACE_EVENTS, events);
@@ -183,6 +220,8 @@ impl Processor {
         }
         self.switches.0.clear();
         self.wakeups.0.clear();
+        self.aims.clear();
+        self.woke = Nanos::MAX;
         self.table.clear();
     }
 }

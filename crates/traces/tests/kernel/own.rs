@@ -3,7 +3,7 @@
 use crate::sample::{self, MS};
 use crate::text::hear;
 use proptest::prelude::*;
-use schedlab_model::event::{Event as Recorded, Kind as Of, Leave, NO_TASK, Observer};
+use schedlab_model::event::{Event as Recorded, Kind as Of, Leave, NO_TASK, Observer, Waker};
 use schedlab_traces::kernel::{Context, Event, Kind, Left};
 use schedlab_traces::{Names, recording::Recorder};
 use std::{fs, path::Path};
@@ -38,7 +38,7 @@ fn a_run_is_given_as_a_kernel_records_it() {
     ];
     assert_eq!(found, expected);
     let names: Vec<_> = heard.names_of_tasks().into_iter().collect();
-    assert_eq!(names, [(1, "editor#0"), (2, "hog <&\"1\">#1"), (3, "hog <&\"1\">#2")]);
+    assert_eq!(names, [(1, "editor"), (2, "hog <&\"1\">"), (3, "hog <&\"1\">")]);
     assert_eq!((head.format.as_str(), head.processors, head.span), ("schedlab recording", 1, Some((4 * MS, 80 * MS))));
     assert!(head.recorded["SwitchIn"].known && !head.recorded["Mark"].known);
 }
@@ -87,7 +87,29 @@ fn forks_migrations_and_drives_keep_their_numbers() {
     ];
     assert_eq!(found, expected);
     assert!(heard.found().iter().all(|event| event.context() == Context::Unknown && event.cpu == 3));
-    assert_eq!(heard.names_of_tasks().into_iter().collect::<Vec<_>>(), [(1, "fs"), (6, "j#5")]);
+    assert_eq!(heard.names_of_tasks().into_iter().collect::<Vec<_>>(), [(1, "fs"), (6, "j")]);
+}
+
+#[test]
+fn a_wakeup_is_recorded_where_its_waker_is() {
+    let wakes =
+        |by: Waker, on, new| Recorded { time: 7, a: by.packed(), b: on, task: 4, cpu: 1, kind: Of::Wakeup, flag: new };
+    let events = [
+        wakes(Waker::Unknown, 0, 0),
+        wakes(Waker::Interrupt, 3, 0),
+        wakes(Waker::Task(0), 2, 0),
+        wakes(Waker::Task(8), 0, 1),
+        wakes(Waker::Task(8), 1 << 16, 1),
+    ];
+    let (_, heard) = hear(&record(&events, &Names { processors: 4, ..Names::default() }));
+    let found: Vec<_> = heard.found().iter().map(|e| (e.kind, e.context(), e.other, e.cpu, e.value)).collect();
+    let expected = [
+        (Kind::Waking, Context::Unknown, Event::NO_TASK, 1, 1),
+        (Kind::Waking, Context::HardInterrupt, Event::NO_TASK, 3, 1),
+        (Kind::Waking, Context::Task, 1, 2, 1),
+        (Kind::New, Context::Task, 9, 0, 1),
+    ];
+    assert_eq!(found, expected, "and one from a processor that cannot be is left out");
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod wire;
 
 use proptest::prelude::*;
 use sample::{MS, event, names, run};
-use schedlab_model::event::{Event, Irq, Kind, Leave, NO_TASK, Observer};
+use schedlab_model::event::{Event, Irq, Kind, Leave, NO_TASK, Observer, Waker};
 use schedlab_traces::{
     Names,
     perfetto::Tracer,
@@ -76,13 +76,36 @@ fn the_slices_are_the_turns_of_the_run() {
 }
 
 #[test]
-fn a_wakeup_has_the_task_and_claims_no_waker() {
+fn a_wakeup_has_the_task_and_claims_no_waker_where_none_is_recorded() {
     let (_, wakeups) = scheduling(&packets(&run(), None));
     let of_run: Vec<_> = run().into_iter().filter(|e| e.kind == Kind::Wakeup).collect();
     assert_eq!(wakeups.len(), of_run.len());
     for (found, event) in wakeups.iter().zip(of_run) {
         assert_eq!((found.time, found.task), (event.time, 1000 + u64::from(event.task)));
+        assert_eq!((found.target, found.by_task), (found.cpu, false));
     }
+}
+
+#[test]
+fn a_waker_is_the_task_that_runs_where_the_wakeup_is_unless_a_switch_has_its_time() {
+    let names = Names { processors: 2, jobs: vec!["all".to_owned()], ..Names::default() };
+    let at = |time, task, cpu, kind, flag| Event { time, a: 0, b: 0, task, cpu, kind, flag };
+    let wakes =
+        |time, task, cpu, by: Waker, on| Event { a: by.packed(), b: on, ..at(time, task, cpu, Kind::Wakeup, 0) };
+    let mut events: Vec<_> = (0..3).map(|task| at(0, task, 0, Kind::Created, 128)).collect();
+    events.extend([
+        at(0, 0, 1, Kind::SwitchIn, 0),
+        // To another processor, by a task; in an interrupt; as it leaves; and by nothing that is known.
+        wakes(10, 1, 0, Waker::Task(0), 1),
+        wakes(20, 2, 0, Waker::Interrupt, 1),
+        wakes(30, 2, 0, Waker::Task(0), 1),
+        at(30, 0, 1, Kind::SwitchOut, Leave::Blocked as u8),
+        wakes(40, 0, 0, Waker::Unknown, 1),
+    ]);
+    let (_, wakeups) = scheduling(&Message::of(&written(&events, &names, None)).messages(1));
+    // Bundles of processor 0 come first.
+    let found: Vec<_> = wakeups.iter().map(|it| (it.cpu, it.time, it.target, it.by_task)).collect();
+    assert_eq!(found, [(0, 40, 0, false), (1, 10, 0, true), (1, 20, 0, false), (1, 30, 0, false)]);
 }
 
 #[test]

@@ -105,13 +105,15 @@ pub struct Switch {
     pub priority: u64,
 }
 
-/// A wakeup: when, for which processor, of which task.
+/// A wakeup: on which processor and when, of which task, for which processor, and whether by the task that runs where it is.
 #[derive(Debug, Clone, PartialEq, PartialOrd)]
 pub struct Wakeup {
     pub cpu: u64,
     pub time: u64,
     pub task: u64,
     pub name: String,
+    pub target: u64,
+    pub by_task: bool,
 }
 
 /// The packed events of all bundles, a processor's in order.
@@ -134,8 +136,9 @@ pub fn scheduling(packets: &[Message]) -> (Vec<Switch>, Vec<Wakeup>) {
         let mut time = 0;
         for row in 0..times.len() {
             time += times[row];
-            assert_eq!((targets[row], flags[row]), (cpu, 8));
-            wakeups.push(Wakeup { cpu, time, task: tasks[row], name: names[named[row] as usize].clone() });
+            let (name, target, by_task) = (names[named[row] as usize].clone(), targets[row], flags[row] == 0);
+            assert!(by_task || flags[row] == 8);
+            wakeups.push(Wakeup { cpu, time, task: tasks[row], name, target, by_task });
         }
     }
     (switches, wakeups)

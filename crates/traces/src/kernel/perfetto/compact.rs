@@ -6,20 +6,6 @@ use super::super::proto::{Fields, Value, packed};
 use super::super::{Context, Event, Kind, Pid};
 use super::pid;
 
-/// The kernel's flags of a context (`trace_flag_type`).
-const HARD: u64 = 0x08;
-const SOFT: u64 = 0x10;
-const NMI: u64 = 0x40;
-
-/// The context that the kernel's flags of an event say.
-pub(super) fn context(flags: u64) -> Context {
-    match flags {
-        _ if flags & (HARD | NMI) != 0 => Context::HardInterrupt,
-        _ if flags & SOFT != 0 => Context::SoftInterrupt,
-        _ => Context::Task,
-    }
-}
-
 /// Names of a table that are read: more than a bundle of a recorder ever had.
 const MOST_NAMES: usize = 1 << 16;
 
@@ -64,7 +50,7 @@ impl<'a> Columns<'a> {
             && [0, length(7)].contains(&length(12))
     }
 
-    /// The events in order of time, each with a task and its name; `current` is the task at the beginning.
+    /// The events in order of time, wakeups before the switches of their time, each with a task and its name; `current` is the task at the beginning.
     pub(super) fn events(self, cpu: u16, mut current: Current) -> impl Iterator<Item = (Event, Pid, &'a [u8])> {
         let bits = Event::bits(0, Context::Unknown);
         let at = Event { time: 0, value: 0, task: 0, other: Event::NO_TASK, extra: 0, cpu, kind: Kind::Switch, bits };
@@ -72,7 +58,7 @@ impl<'a> Columns<'a> {
         let mut wakings = self.wakings(Event { kind: Kind::Waking, ..at }).peekable();
         std::iter::from_fn(move || {
             let first = match (switches.peek(), wakings.peek()) {
-                (Some((switch, _)), Some((waking, _))) => switch.time <= waking.time,
+                (Some((switch, _)), Some((waking, _))) => switch.time < waking.time,
                 (switch, _) => switch.is_some(),
             };
             if first {
@@ -111,7 +97,7 @@ impl<'a> Columns<'a> {
         columns.map(move |((((step, task), cpu), priority), comm)| {
             time = time.saturating_add(step);
             // Older files have no such column.
-            let context = flags.next().map_or(Context::Unknown, context);
+            let context = flags.next().map_or(Context::Unknown, |flags| Context::of_flags(flags as i64));
             let value = priority << 32 | cpu & 0xffff_ffff;
             let event = Event { time, task: pid(task), value, bits: Event::bits(0, context), ..at };
             (event, Self::name(&names, comm))

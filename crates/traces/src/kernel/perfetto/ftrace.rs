@@ -162,7 +162,7 @@ impl Bundles {
             match field {
                 (1, Value::Number(value)) => time = value,
                 (2, Value::Number(value)) => current = pid(value),
-                (5, Value::Number(flags)) => context = compact::context(flags),
+                (5, Value::Number(flags)) => context = Context::of_flags(flags as i64),
                 (field, Value::Bytes(message)) => kind = Some((field, message)),
                 _ => {}
             }
@@ -207,6 +207,7 @@ impl Bundles {
         if *lost {
             self.processors[usize::from(cpu)] = compact::Current::default();
         }
+        delivery.put_switches_last();
         let columns = compact::Columns::read(sched);
         let even = columns.even();
         for (event, task, comm) in columns.events(cpu, self.processors[usize::from(cpu)]) {
