@@ -194,7 +194,7 @@ def judged(found: dict, truth: list[dict], slacks: dict, load: dict) -> list[dic
             value = of(group, path)
             seen = [of(one["groups"].get(name, {}), path) for one in truth]
             few = path.startswith("wakeup") and any(
-                (one["groups"].get(name) or {}).get("wakeups", 0) < FEWEST_WAKEUPS for one in truth
+                ((one["groups"].get(name) or {}).get("wakeups") or 0) < FEWEST_WAKEUPS for one in truth
             )
             if value is None or value["recorded"] is None or None in seen or few:
                 continue

@@ -21,6 +21,10 @@ const WAITING: usize = 1 << 17;
 const MOST_NAME: usize = 48;
 /// At least as many kinds of events are there.
 const KINDS: usize = 32;
+/// The kernel's priority of a task of nice 0. Whether a task is a real-time one is not recorded.
+const NICE_0: i64 = 120;
+/// Priorities of tasks with greater numbers are not kept.
+const MOST_TASKS: usize = 1 << 22;
 /// Bytes of a sector.
 const SECTOR: u64 = 512;
 
@@ -34,7 +38,8 @@ pub(super) fn read<L: Listener>(input: impl Read, listener: &mut L) -> Result<He
     names.jobs.iter_mut().chain(&mut names.servers).for_each(cut);
     let processors = names.processors;
     let delivery = Delivery::new(FORMAT, WAITING, listener);
-    let mut own = Own { delivery, names, counts: Default::default(), processors: Vec::new(), time: 0 };
+    let mut own =
+        Own { delivery, names, counts: Default::default(), processors: Vec::new(), priorities: Vec::new(), time: 0 };
     let mut damage = None;
     for event in &mut reader {
         match event {
@@ -76,6 +81,8 @@ struct Own<'a, L> {
     /// By the number of a kind.
     counts: [Option<(model::Kind, Recorded)>; KINDS],
     processors: Vec<Processor>,
+    /// By task, the kernel's priority.
+    priorities: Vec<u8>,
     time: u64,
 }
 
@@ -160,6 +167,11 @@ impl<L: Listener> Own<'_, L> {
         let name = self.name(of);
         self.delivery.named(at, at.task, name.as_bytes(), Source::Event);
         let nice = i64::from(of.flag) - 128;
+        let task = of.task as usize;
+        if task < MOST_TASKS {
+            self.priorities.resize(self.priorities.len().max(task + 1), NICE_0 as u8);
+            self.priorities[task] = (NICE_0 + nice).clamp(100, 139) as u8;
+        }
         self.deliver(Event { kind: Kind::Treated, value: nice as u64, ..*at });
         if let Some(parent) = u32::try_from(of.b).ok().and_then(pid) {
             self.deliver(Event { kind: Kind::Fork, task: parent, other: at.task, ..*at });
@@ -193,7 +205,13 @@ impl<L: Listener> Own<'_, L> {
         let task = if leaves.is_some() { task } else { 0 };
         if task != next {
             let bits = Event::bits(left as u8, Context::Unknown);
-            self.deliver(Event { time, value: 0, task, other: next, extra: 0, cpu, kind: Kind::Switch, bits });
+            let value = self.priority(task) << 32 | self.priority(next);
+            self.deliver(Event { time, value, task, other: next, extra: 0, cpu, kind: Kind::Switch, bits });
         }
+    }
+
+    fn priority(&self, pid: Pid) -> u64 {
+        let task = usize::try_from(pid).ok().and_then(|pid| pid.checked_sub(1));
+        task.and_then(|task| self.priorities.get(task)).map_or(NICE_0 as u64, |priority| u64::from(*priority))
     }
 }

@@ -91,6 +91,22 @@ fn forks_migrations_and_drives_keep_their_numbers() {
 }
 
 #[test]
+fn switches_have_the_priorities_of_the_kernel() {
+    let at = |time, task, kind, flag, a| Recorded { time, a, b: NO_TASK.into(), task, cpu: 0, kind, flag };
+    let events = [
+        at(0, 0, Of::Created, 128 + 5, 0),
+        at(0, 1, Of::Created, 128 - 20, 0),
+        at(1, 0, Of::SwitchIn, 0, 0),
+        at(2, 0, Of::SwitchOut, Leave::Blocked as u8, 0),
+        at(2, 1, Of::SwitchIn, 0, 0),
+    ];
+    let (_, heard) = hear(&record(&events, &Names::default()));
+    let switches = heard.found().into_iter().filter(|event| event.kind == Kind::Switch);
+    let found: Vec<_> = switches.map(|event| (event.value >> 32, event.value as u32)).collect();
+    assert_eq!(found, [(120, 125), (125, 100)]);
+}
+
+#[test]
 fn a_wakeup_is_recorded_where_its_waker_is() {
     let wakes =
         |by: Waker, on, new| Recorded { time: 7, a: by.packed(), b: on, task: 4, cpu: 1, kind: Of::Wakeup, flag: new };
