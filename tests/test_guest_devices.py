@@ -22,6 +22,7 @@ MIB = 1 << 20
 
 READER = """
 machine = {machine}
+seeds = 2
 metrics = ["disk_requests", "swap_out", "tasks.reader.real"]
 {more}
 [groups.all]
