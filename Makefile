@@ -135,6 +135,8 @@ RUST_TESTS := --workspace --locked --exclude schedlab-python
 # Both results are printed; a test that fails only next to others has a race, in itself or in what it tests, and is mended.
 # On the live kernel, what fails three times is a fault, as in scripts/live-tests.
 AGAIN := --last-failed --last-failed-no-failures none
+# One that hangs is tried again, too.
+SOON := --timeout=300
 PYTEST := $(BIN)/python -m pytest
 MODELLED := --hypothesis-seed=$(SEED) $(addprefix --ignore=,$(LIVE))
 
@@ -149,7 +151,7 @@ test: setup $(VENV)/cluster
 	@date '+%T the tests of Python'
 	$(PYTEST) $(MODELLED) --numprocesses auto --dist loadfile --no-loadscope-reorder || $(PYTEST) $(MODELLED) $(AGAIN)
 	@date '+%T those on the live kernel'
-	$(PYTEST) $(LIVE) || $(PYTEST) $(LIVE) $(AGAIN) || $(PYTEST) $(LIVE) $(AGAIN)
+	$(PYTEST) $(LIVE) $(SOON) || $(PYTEST) $(LIVE) $(SOON) $(AGAIN) || $(PYTEST) $(LIVE) $(SOON) $(AGAIN)
 	@date '+%T all tests passed'
 
 ## explore: the random tests of Rust with scenarios never drawn before, TIMES (10) as many; a failure prints the scene and is a finding

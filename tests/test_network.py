@@ -38,10 +38,19 @@ while time.monotonic() < end:
 """
 
 
+def forget_the_dead():
+    """Remove what tests that were killed have left: it has the same addresses."""
+    listed = subprocess.run(["ip", "netns", "list"], capture_output=True, text=True).stdout.split()
+    for name in listed:
+        if name.startswith("sl") and name[2:].isdigit() and not os.path.exists(f"/proc/{name[2:]}"):
+            subprocess.run(["ip", "netns", "del", name], capture_output=True)
+
+
 @pytest.fixture(scope="module")
 def namespace():
     """A network namespace behind a link of this host; its name."""
     agent_or_skip()
+    forget_the_dead()
     name = f"sl{os.getpid()}"
     words = [
         f"ip netns add {name}",
