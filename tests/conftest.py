@@ -35,13 +35,13 @@ hog = { load = "spin", compute = "1s", passes = "forever" }
 
 #: Files that take minutes, the longest first. One process tests a file: the last to begin keeps the others waiting.
 LONG = (
-    "guest_devices",
-    "pages",
-    "documents",
-    "tune",
     "new_scheduler",
+    "pages",
+    "tune",
+    "documents",
     "guest_ext",
     "executors",
+    "guest_devices",
     "lab_page",
     "tune_page",
     "comparison",
