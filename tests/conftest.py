@@ -163,6 +163,17 @@ def settings_to_ourselves():
         yield
 
 
+@contextmanager
+def running(words, **options):
+    """A process of a test, killed where the test fails: `Popen` alone waits for it then, without end."""
+    with subprocess.Popen(words, **options) as process:
+        try:
+            yield process
+        except BaseException:
+            process.kill()
+            raise
+
+
 def killed(folder: Path) -> None:
     """Mark a folder as one of a process that is dead by now."""
     code = "import sys, pathlib; from schedlab.system import leftovers; leftovers.mark(pathlib.Path(sys.argv[1]))"

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
-from conftest import COMMAND, valid
+from conftest import COMMAND, running, valid
 from test_cli import refused
 
 SWAPPINESS = Path("/proc/sys/vm/swappiness")
@@ -28,10 +28,12 @@ def journal(tmp_path):
 
 @pytest.fixture
 def settings():
-    """Two harmless settings of the kernel with their values; put back whatever a test does."""
-    files = [SWAPPINESS, CLUSTER]
+    """Two harmless settings, with the kernel's own values until a test changes them; put back whatever it does."""
+    files = {SWAPPINESS: "60", CLUSTER: "3"}
     before = [file.read_text() for file in files]
-    yield [text.strip() for text in before]
+    for file, text in files.items():
+        file.write_text(text)
+    yield list(files.values())
     for file, text in zip(files, before, strict=True):
         file.write_text(text)
 
@@ -117,7 +119,7 @@ def test_diff_names_what_departs_and_ends_with_1(schedlab, profile, journal, set
 def test_watch_names_the_change_and_who_wrote_it(schedlab, profile, journal, settings, ending):
     words = [COMMAND, "host", "watch", str(profile), "--every", "50ms", "--json", *journal]
     words += [] if ending else ["--for", "6s"]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as watching:
+    with running(words, stdout=subprocess.PIPE, text=True) as watching:
         first = valid(json.loads(watching.stdout.readline()))
         assert {one["setting"] for one in first["settings"]} == {"swappiness", "page_cluster"}
         writer = subprocess.Popen(["/bin/sh", "-c", f"echo 1 > {CLUSTER}; sleep 3"])
@@ -138,7 +140,7 @@ def test_watch_names_the_change_and_who_wrote_it(schedlab, profile, journal, set
 
 def test_of_several_writers_the_last_is_named(schedlab, profile, journal, settings):
     words = [COMMAND, "host", "watch", str(profile), "--every", "5s", "--json", *journal]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as watching:
+    with running(words, stdout=subprocess.PIPE, text=True) as watching:
         watching.stdout.readline()
         for _ in range(5):
             time.sleep(0.2)
@@ -162,7 +164,7 @@ def test_of_several_writers_the_last_is_named(schedlab, profile, journal, settin
 
 def test_a_writer_can_forge_no_line(schedlab, profile, journal, settings):
     words = [COMMAND, "host", "watch", str(profile), "--for", "3s", *journal]
-    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as watching:
+    with running(words, stdout=subprocess.PIPE, text=True) as watching:
         time.sleep(1)
         code = f"open('{CLUSTER}', 'w').write('1'); import time; time.sleep(2.5)"
         name = "x\n08:00:00 swappiness: 1 -> 2, written by init (1)"
