@@ -32,17 +32,26 @@ $(VENV)/cluster: requirements-cluster.lock $(VENV)/tools
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	@touch $@
 
-define install
+define pack
 	@rm -rf $(VENV)/wheel
 	@$(BIN)/maturin build --quiet --release --locked --interpreter $(BIN)/python --out $(VENV)/wheel
+endef
+
+define install
+	$(pack)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-index --force-reinstall $(VENV)/wheel/*.whl
 endef
 
-$(VENV)/installed: $(VENV)/tools $(VENV)/agent $(VENV)/engine $(VENV)/scripts $(SOURCES)
+$(VENV)/installed: $(VENV)/tools $(VENV)/agent $(VENV)/engine $(VENV)/scripts $(VENV)/compiled $(SOURCES)
 	$(install)
 	@touch $(VENV)/simulator $@
 
-# Of its own, so that make -j2 builds it next to the engine, whose last part keeps one processor busy.
+# These two are targets of their own so that make -j2 builds them next to the engine, most of which keeps one processor busy. They use
+# one folder of cargo's, one after the other. Packed again with the engine in it, the wheel needs no compiler.
+$(VENV)/compiled: $(RUST) | $(VENV)/agent
+	$(pack)
+	@touch $@
+
 $(VENV)/agent: $(RUST) $(if $(wildcard $(AGENT)),,retry) | $(VENV)/tools
 	@cargo rustc --quiet --release --locked -p schedlab-agent --bin schedlab-agent -- -C target-feature=+crt-static
 	@mkdir -p $(dir $(AGENT))

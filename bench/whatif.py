@@ -216,8 +216,10 @@ def row(group: str, path: str, value: dict, seen: list[float], slack: tuple[floa
 
 
 def explained(load: dict, file: pathlib.Path) -> dict:
-    """A recording by groups, with the time of its command."""
+    """A recording by groups, with the time of its command. Turns that its end cuts off count, as in replays."""
     found = asked(["trace", file, "--by", "comm", "--allow-loss", *groups(load)])
+    for row in found["groups"].values():
+        row["share_pct"] += 100 * row["cut_run_s"] / found["span_s"]
     fixed = any(part.get("fixed") for part in load["parts"].values())
     return {"groups": found["groups"], "elapsed_s": found["span_s"] if fixed else None}
 
@@ -231,7 +233,7 @@ def one_load(name: str, load: dict, given: argparse.Namespace, folder: str) -> l
         {"load": name, "change": {}, "rows": judged(replayed, [explained(load, first)], SELF, load)} | limits(replayed)
     ]
     show(found[-1])
-    changes = [change for change in load["changes"] if bool(change.get("apart")) == given.kept_apart]
+    changes = [one for one in load["changes"] if given.repeats and bool(one.get("apart")) == given.kept_apart]
     for change in changes:
         change = {key: value for key, value in change.items() if key != "apart"}
         predicted = asked(["whatif", first, *options(load, change), *groups(load)])
@@ -293,7 +295,7 @@ def main() -> None:
         os.execvp("bash", ["bash", "-c", f"exec {words}"] if not re.search("[;|&]", words) else ["bash", "-c", words])
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("loads", nargs="*")
-    parser.add_argument("--repeats", type=int, default=3)
+    parser.add_argument("--repeats", type=int, default=3, help="runs of each change; 0: only replay what was recorded")
     parser.add_argument("--seconds", type=float, default=4)
     parser.add_argument("--kept-apart", action="store_true", help="the changes that were kept apart while building")
     parser.add_argument("--archive", type=pathlib.Path, help="write all numbers here")

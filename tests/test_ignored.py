@@ -1,8 +1,10 @@
 """What a target makes nothing of is refused or said, before anything is measured, wherever the numbers are shown."""
 
 import json
+import tomllib
 
 import pytest
+from conftest import ROOT
 from test_cli import refused
 from test_live import host, log_of  # noqa: F401
 
@@ -133,3 +135,32 @@ def test_what_a_host_cannot_do_is_refused_before_the_calibration(schedlab, host,
     (schedlab.folder / "x.toml").write_text(FILE)
     refused(schedlab("run", "x.toml", "--on", "host", *words), said)
     assert not host.asked("calibrate")
+
+
+@pytest.mark.parametrize(
+    ("machine", "lacking"),
+    [
+        ('"guest"', None),
+        ('{ preset = "guest", processors = 2 }', None),
+        ('{ name = "bare", processors = 2 }', None),
+        ('{ name = "guest", processors = 2 }', "accounting, calls, clock, costs, files"),
+    ],
+)
+def test_a_machine_that_only_has_the_name_of_a_preset_is_noted(schedlab, machine, lacking):
+    hog = 'workload.hog = { load = "spin", compute = "10ms" }'
+    text = f'machine = {machine}\nscheduler = {{ name = "cfs" }}\n{hog}\n'
+    notes = Experiment.from_text(text, "x.toml").notes
+    assert len(notes) == (0 if lacking is None else 1)
+    for note in notes:
+        assert lacking in note
+        (schedlab.folder / "x.toml").write_text(text)
+        assert f"x.toml: {note}\n" in schedlab("run", "x.toml").stderr
+
+
+def test_a_machine_with_all_that_its_preset_has_is_not_noted():
+    """Such tables are what programs write."""
+    with open(ROOT / "machines" / "guest.toml", "rb") as file:
+        whole = tomllib.load(file)
+    job = {"load": "spin", "compute": "1s"}
+    definition = {"machine": whole, "scheduler": {"name": "cfs"}, "workload": {"hog": job}}
+    assert Experiment.from_dict(definition).notes == ()

@@ -1,6 +1,7 @@
 """What `schedlab run --trace` writes of a run says what the run says: by `schedlab trace` and by `schedlab whatif`."""
 
 import json
+import tomllib
 
 import pytest
 from conftest import valid
@@ -21,6 +22,8 @@ workload.sleepers = { passes = "forever", count = 3, steps = [
 ] }
 """
 SECONDS = 3
+#: How a task is treated, in an experiment file.
+FIELDS = {"group", "policy", "priority", "nice", "slice", "cpus"}
 TASKS = {"hogs": 2, "client": 1, "server": 1, "sleepers": 3}
 
 
@@ -78,3 +81,86 @@ def test_messages_of_a_recorded_run_are_replayed_as_messages(traced):
         causes = found["causes"][name]
         assert causes[cause] > 100
         assert causes["unknown"] == 0
+
+
+TREATED = """
+machine = { preset = "uniform", processors = 4 }
+scheduler = { name = "eevdf" }
+duration = "2s"
+seeds = 1
+groups = { outer = { weight = 512 }, inner = { parent = "outer", quota = "30ms", period = "100ms" } }
+workload.hogs = { load = "spin", compute = "1000s", passes = "forever", count = 4, group = "inner" }
+workload.urgent = { policy = "rr", priority = 20, passes = "forever", steps = [{ compute = "1ms" }, { sleep = "9ms" }] }
+workload.quiet = { policy = "batch", nice = 4, slice = "5ms", cpus = [1, 3], passes = "forever", steps = [
+    { compute = "5ms" }, { sleep = "5ms" },
+] }
+"""
+
+
+def test_a_recording_of_a_run_says_how_its_tasks_are_treated(schedlab):
+    """What the kernel's own events do not have: policies, slices, sets of processors, groups."""
+    (schedlab.folder / "load.toml").write_text(TREATED)
+    schedlab.ok("run", "load.toml", "--trace", "run.recording")
+    schedlab.ok("whatif", "run.recording", "--write", "mine.toml")
+    mine = tomllib.loads((schedlab.folder / "mine.toml").read_text())
+    parts = {name: {k: v for k, v in job.items() if k in FIELDS} for name, job in mine["workload"].items()}
+    assert parts == {
+        "hogs": {"group": "outer-inner"},
+        "urgent": {"policy": "rr", "priority": 20},
+        "quiet": {"policy": "batch", "nice": 4, "slice": "5ms", "cpus": [1, 3]},
+    }
+    assert mine["groups"] == {
+        "outer-inner": {"parent": "outer", "weight": 1024, "quota": "30ms", "period": "100ms"},
+        "outer": {"weight": 512},
+    }
+    by_group = {row["comm"]: row["run_s"] for row in schedlab.json("trace", "run.recording", "--by", "cgroup")["tasks"]}
+    assert by_group["/outer/inner"] == pytest.approx(0.6, abs=0.04)
+
+
+URGENT = """
+machine = { preset = "uniform", clock = { hz = "250/s" } }
+scheduler = { name = "eevdf" }
+duration = "2s"
+seeds = 3
+metrics = ["tasks.urgent.share"]
+workload.hog = { load = "spin", compute = "1000s", passes = "forever" }
+[workload.urgent]
+POLICY
+passes = "forever"
+steps = [{ compute = { uniform = ["5ms", "7ms"] } }, { sleep = { uniform = ["3ms", "5ms"] } }]
+"""
+
+
+def test_whatif_grants_a_recorded_real_time_task_its_priority(schedlab):
+    """As recorded it runs when it wants to; once it is an ordinary task, it waits for the hog as in a run of that."""
+    for name, policy in (("recorded", 'policy = "fifo"\npriority = 20'), ("other", "")):
+        (schedlab.folder / f"{name}.toml").write_text(URGENT.replace("POLICY", policy))
+    schedlab.ok("run", "recorded.toml", "--set", "seeds=[1]", "--trace", "run.recording")
+    truth = schedlab.json("run", "other.toml")["cells"][0]["metrics"]["tasks.urgent.share"]["mean"]
+    words = ("whatif", "run.recording", "--task", "urgent.policy=other", "--json", "--seeds", "3")
+    share = json.loads(schedlab.ok(*words))["groups"]["urgent"]["share_pct"]
+    assert share["recorded"] == pytest.approx(60, abs=1)
+    assert share["predicted"] == pytest.approx(truth, abs=1.5)
+    assert truth < 45
+
+
+def test_a_hog_that_has_a_processor_for_itself_has_run_all_the_time(schedlab):
+    """It never leaves it: all that it runs is a turn that the end cuts off."""
+    (schedlab.folder / "load.toml").write_text(
+        """
+        machine = { preset = "uniform", processors = 2 }
+        scheduler = { name = "eevdf" }
+        duration = "2s"
+        seeds = 1
+        workload.hog = { load = "spin", compute = "1000s", passes = "forever", cpus = [0] }
+        workload.sleeper = { passes = "forever", cpus = [1], steps = [{ compute = "1ms" }, { sleep = "9ms" }] }
+        """
+    )
+    schedlab.ok("run", "load.toml", "--trace", "run.recording")
+    assert "running when the recording ended, which runs and shares lack: hog for 2" in schedlab.ok(
+        "trace", "run.recording"
+    )
+    groups = json.loads(schedlab.ok("whatif", "run.recording", "--json", "--seeds", "3"))["groups"]
+    for name, share in (("hog", 100), ("sleeper", 10)):
+        for number in ("recorded", "predicted"):
+            assert groups[name]["share_pct"][number] == pytest.approx(share, abs=0.6), (name, number)

@@ -5,6 +5,7 @@ Everything that carries an experiment out or shows it takes this; `Experiment`, 
 
 import dataclasses
 import json
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -92,7 +93,7 @@ class Specification:
     definition: dict[str, Any]
     #: Where paths in it begin: the folder of its file. It is no part of what is asked.
     folder: Path = field(default=Path(), compare=False)
-    #: What its file says that is ignored, or done in another way (a task set of rt-app).
+    #: What its file says that is ignored, done in another way (a task set of rt-app), or hardly meant.
     notes: tuple[str, ...] = field(default=(), compare=False)
 
     @classmethod
@@ -119,6 +120,7 @@ class Specification:
         canonical = _core.read_experiment(text, label, format, list(set), files)
         notes = tuple(_core.notes_of_experiment(text)) if format == "toml" else ()
         definition = json.loads(canonical)
+        notes += _namesake(definition["machine"])
         if recording := definition.get("recording"):
             # The engine opens it, wherever it is asked from.
             recording["file"] = str((folder / recording["file"]).absolute())
@@ -191,6 +193,20 @@ def _named(name: str, folder: Path, label: str) -> tuple[str, str]:
         raise UsageError(
             f"{label}: names the file {escaped(str(path))}, which cannot be read: {reason}; paths begin at its folder"
         ) from None
+
+
+def _namesake(machine: Any) -> tuple[str, ...]:
+    """A note on a machine that is a table of its own with the name of a preset, and has not all that the preset has."""
+    if not isinstance(machine, dict) or "preset" in machine:
+        return ()
+    presets = json.loads(_core.catalogue())["machines"]
+    of_preset = next((tomllib.loads(one["text"]) for one in presets if one["name"] == machine.get("name")), {})
+    lacking = sorted(of_preset.keys() - machine.keys() - {"title"})
+    if not lacking:
+        return ()
+    name = machine["name"]
+    reason = f"is a machine of its own called {name}, without the preset's {', '.join(lacking)}"
+    return (f'machine {reason}; preset = "{name}" in its place begins with all of that',)
 
 
 class _Whole:

@@ -25,6 +25,7 @@ struct Asked {
     by: Option<String>,
     groups: Vec<String>,
     blocks: bool,
+    unfinished: bool,
     /// Files to write: the window as a Perfetto trace, and every run of it (`schedlab_explain`'s timeline).
     perfetto: Option<PathBuf>,
     timeline: Option<PathBuf>,
@@ -32,7 +33,7 @@ struct Asked {
 
 impl Asked {
     fn options(self) -> Result<Options, String> {
-        let Asked { cpu, task, from_ns: from, to_ns: to, by, groups, blocks, perfetto: _, timeline } = self;
+        let Asked { cpu, task, from_ns: from, to_ns: to, by, groups, blocks, unfinished, perfetto: _, timeline } = self;
         let by = by.map_or(Ok(By::default()), |name| {
             let found = By::ALL.into_iter().find(|it| it.0 == name);
             let names = By::ALL.map(|it| it.0).join(", ");
@@ -44,7 +45,7 @@ impl Asked {
                 return Err(format!("group {}: the name is given twice", group.name));
             }
         }
-        Ok(Options { cpu, task, from, to, by, groups, blocks, timeline: timeline.is_some() })
+        Ok(Options { cpu, task, from, to, by, groups, blocks, unfinished, timeline: timeline.is_some() })
     }
 }
 

@@ -10,7 +10,7 @@ use schedlab_explain::Report;
 use schedlab_model::{event::AnyObserver, units::Duration};
 use schedlab_policies::schedulers::All;
 use schedlab_sim::observe;
-use schedlab_traces::kernel::{self, Head};
+use schedlab_traces::kernel::{self, Head, state::Kernel};
 use schedlab_whatif::{
     AsRecorded, Causes, History, Host, Override, Recording, Task, Wish, Work, document, file, last, tick, work,
 };
@@ -57,8 +57,9 @@ struct Prepared {
     causes: BTreeMap<String, Ended>,
     /// Ticks a second, if the recording shows them.
     hz: Option<u64>,
-    /// Whether it has the state at the start: slices, policies, processors and groups of tasks.
+    /// Whether it has the kernel's settings at the start, and whether slices, policies, processors and groups of tasks.
     state: bool,
+    treated: bool,
     /// The job whose end ended the recording, and when, s.
     fixed_work: Option<(String, f64)>,
 }
@@ -128,7 +129,8 @@ pub fn prepare(path: &Path, asked_json: &str, out: &Path) -> Result<String, Stri
         recorded,
         causes: causes(&work),
         hz: tick(&recording.preemptions),
-        state: head.state.is_some(),
+        state: head.state.as_ref().is_some_and(|state| state.kernel != Kernel::default()),
+        treated: head.state.is_some(),
         fixed_work,
     })
 }

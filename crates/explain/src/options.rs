@@ -63,6 +63,8 @@ pub struct Options {
     pub groups: Vec<Group>,
     /// Whether sums are kept by blocks of time, for intervals by bootstrap.
     pub blocks: bool,
+    /// Whether a turn that the end of the recording cuts off is a run as far as it goes: of shares and their blocks, not of lengths.
+    pub unfinished: bool,
     /// Whether every run is kept, for [`Explainer::timeline`](crate::Explainer::timeline).
     pub timeline: bool,
 }

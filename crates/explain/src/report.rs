@@ -162,6 +162,11 @@ impl Explainer {
             }
             match task.state {
                 State::Unseen => task.spent.before += left,
+                State::Running if self.options.unfinished => {
+                    task.spent.run += left;
+                    let from = task.since.max(self.window.0);
+                    task.series.run(&self.queues.clock, from, end.min(self.window.1).max(from));
+                }
                 State::Running => task.spent.after[0] += left,
                 State::Preempted | State::Woken | State::New => task.spent.after[1] += left,
                 State::Blocked | State::Stopped => task.spent.after[2] += left,

@@ -402,6 +402,22 @@ fn a_window_cuts_times_and_takes_waits_that_end_within_it() {
 }
 
 #[test]
+fn a_turn_that_the_end_cuts_off_is_a_run_where_that_is_asked_for() {
+    let mut made = Made::default();
+    made.switch(0, 0, 0, R, 1).switch(10, 0, 1, R, 2).switch(40, 1, 0, R, 3).switch(4_000, 1, 3, S, 0);
+    let asked = |unfinished, to| {
+        let options = Options { unfinished, to, blocks: true, ..Options::default() };
+        let report = made.explain(&[], options).unwrap();
+        let row = row(&report, 2).clone();
+        let blocks = row.blocks.unwrap().iter().map(|block| block.run_s).sum::<f64>();
+        (row.run_s, row.cut_run_s, row.run_length_us.max, (blocks * 1e9).round() / 1e9)
+    };
+    assert_eq!(asked(false, None), (0.0, us(3_990), None, 0.0));
+    assert_eq!(asked(true, None), (us(3_990), 0.0, None, us(3_990)), "in its blocks, too; its length is not known");
+    assert_eq!(asked(true, Some(2_000_000)), (us(1_990), 0.0, None, us(1_990)));
+}
+
+#[test]
 fn with_a_processor_only_what_happened_there_counts() {
     let mut made = Made::default();
     made.switch(0, 0, 0, R, 1).switch(0, 1, 0, R, 2).switch(10, 0, 1, S, 0).waking(20, 1, 2, 1).switch(30, 1, 2, R, 1);

@@ -1,7 +1,10 @@
 //! What happened: the records that metrics, pictures and audits read, and the interface by which they listen.
 //! One definition for the simulator, for foreign traces and for recordings of the live host.
 
-use crate::{Nanos, task::CpuId, task::TaskId};
+use crate::{
+    Nanos,
+    task::{CpuId, GroupId, Policy, Task, TaskId},
+};
 
 /// The value of [`Event::task`] where there is no task (an idle processor).
 pub const NO_TASK: TaskId = TaskId::MAX;
@@ -92,6 +95,9 @@ pub enum Kind {
     /// A task may use only these processors from now on. `a`: a bit for each of the 64 from 64 times `b` on; several events, of
     /// which that with the first processors comes last. A new task may use all until this says otherwise.
     Allowed,
+    /// A task is treated so from now on. `flag`: nice + 128; `a`: [`Attributes::packed`]; `b`: the slice that it requests, ns, or 0.
+    /// A new task has the nice value of its `Created`, and is an ordinary one of the root group until this says otherwise.
+    Treated,
 }
 
 /// What the end of a run cut off: [`Event::flag`] of a [`Kind::Unfinished`]. What ran or waited for a processor is
@@ -171,6 +177,55 @@ impl Waker {
             1 => Waker::Interrupt,
             _ => TaskId::try_from(packed - 2).ok().filter(|&task| task != NO_TASK).map_or(Waker::Unknown, Waker::Task),
         }
+    }
+}
+
+/// How a task is scheduled, but for its nice value and slice: [`Event::a`] of a [`Kind::Treated`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Attributes {
+    /// Its policy. What a reservation asks for is not in events.
+    pub policy: Policy,
+    /// Its real-time priority, 1 to 99, else 0.
+    pub priority: u8,
+    /// Its group; 0 is the root.
+    pub group: GroupId,
+}
+
+/// Policies by their numbers in `sched_setattr(2)`.
+const POLICIES: [Policy; 7] =
+    [Policy::Other, Policy::Fifo, Policy::Rr, Policy::Batch, Policy::Iso, Policy::Idle, Policy::Deadline];
+
+impl Attributes {
+    /// Of a task's record.
+    pub fn of_task(task: &Task) -> Attributes {
+        Attributes { policy: task.policy, priority: task.priority, group: task.group }
+    }
+
+    /// The number by which an event has it: the policy as `sched_setattr(2)` has it, 256 times the priority, 65,536 times the group.
+    pub fn packed(self) -> u64 {
+        let policy = POLICIES.iter().position(|&known| known == self.policy).unwrap_or_default();
+        policy as u64 | u64::from(self.priority) << 8 | u64::from(self.group) << 16
+    }
+
+    /// The attributes of that number; a policy that no number says is the ordinary one.
+    pub fn of(packed: u64) -> Attributes {
+        let policy = POLICIES.get((packed & 0xff) as usize).copied().unwrap_or_default();
+        Attributes { policy, priority: (packed >> 8) as u8, group: (packed >> 16) as GroupId }
+    }
+
+    /// The kernel's own priority of a task with these attributes and that nice value: 100 to 139 is nice -20 to 19, 0 to 98 is 99
+    /// less the real-time priority, -1 a reservation.
+    pub fn kernel_priority(self, nice: i8) -> i32 {
+        match self.policy {
+            Policy::Fifo | Policy::Rr => 99 - i32::from(self.priority.min(99)),
+            Policy::Deadline => -1,
+            Policy::Other | Policy::Batch | Policy::Iso | Policy::Idle => (120 + i32::from(nice)).clamp(100, 139),
+        }
+    }
+
+    /// Its policy's number in `sched_setattr(2)`.
+    pub fn number(self) -> u32 {
+        (self.packed() & 0xff) as u32
     }
 }
 
@@ -300,5 +355,36 @@ impl<O: Observer> Observer for &mut O {
     #[inline]
     fn observe_row(&mut self, event: Event, processors: CpuId, times: impl ExactSizeIterator<Item = Nanos> + Clone) {
         (**self).observe_row(event, processors, times);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn attributes_are_those_that_were_packed(policy in 0usize..7, priority: u8, group: u16) {
+            let attributes = Attributes { policy: POLICIES[policy], priority, group };
+            prop_assert_eq!(Attributes::of(attributes.packed()), attributes);
+            prop_assert_eq!(attributes.number(), policy as u32);
+        }
+
+        #[test]
+        fn any_number_is_some_attributes(packed: u64) {
+            let attributes = Attributes::of(packed);
+            prop_assert_eq!(Attributes::of(attributes.packed()), attributes);
+        }
+    }
+
+    #[test]
+    fn priorities_are_the_kernels() {
+        let of = |policy, priority| Attributes { policy, priority, group: 0 };
+        assert_eq!(of(Policy::Other, 0).kernel_priority(-20), 100);
+        assert_eq!(of(Policy::Idle, 0).kernel_priority(19), 139);
+        assert_eq!(of(Policy::Fifo, 99).kernel_priority(0), 0);
+        assert_eq!(of(Policy::Rr, 1).kernel_priority(5), 98);
+        assert_eq!(of(Policy::Deadline, 0).kernel_priority(0), -1);
     }
 }

@@ -1,7 +1,12 @@
 //! The words behind the numbers of events.
 
-use crate::task::TaskId;
+use crate::{
+    Nanos,
+    scenario::GroupSpec,
+    task::{GroupId, TaskId},
+};
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// The names that a reader of events needs.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -17,6 +22,25 @@ pub struct Names {
     /// Marks, by index.
     #[serde(default)]
     pub marks: Vec<String>,
+    /// Groups that are made for a run, from number 1 on. None in recordings that do not say how tasks were treated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub groups: Option<Vec<RunGroup>>,
+}
+
+/// A group of tasks.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct RunGroup {
+    /// Its name.
+    pub name: String,
+    /// The number of the group that it is in; 0 is the root.
+    pub parent: GroupId,
+    /// Its weight, 1024 for that of a task of nice 0.
+    pub weight: u64,
+    /// Its quota and the period of that, ns.
+    pub quota: Option<(Nanos, Nanos)>,
+    /// What it may save up of the quota, ns.
+    pub burst: Nanos,
 }
 
 impl Names {
@@ -35,5 +59,20 @@ impl Names {
 
     fn of(names: &[String], index: u64) -> Option<&str> {
         names.get(usize::try_from(index).ok()?).map(String::as_str)
+    }
+}
+
+impl RunGroup {
+    /// The groups of a scenario, in the order of their names, which gives them their numbers.
+    pub fn all(groups: &BTreeMap<String, GroupSpec>) -> Vec<RunGroup> {
+        let number = |name: &String| groups.keys().position(|known| known == name).map(|place| place as GroupId + 1);
+        let group = |(name, group): (&String, &GroupSpec)| RunGroup {
+            name: name.clone(),
+            parent: group.parent.as_ref().and_then(number).unwrap_or(0),
+            weight: group.weight.into(),
+            quota: group.quota.map(|quota| (quota.0, group.period.0)),
+            burst: group.burst.map_or(0, |burst| burst.0),
+        };
+        groups.iter().map(group).collect()
     }
 }

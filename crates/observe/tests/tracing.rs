@@ -8,8 +8,9 @@ use proptest::prelude::*;
 use ring::{Ring, layout};
 use schedlab_linux::Root;
 use schedlab_model::{
-    event::{Event, Kind, Leave, Waker},
+    event::{Attributes, Event, Kind, Leave, Waker},
     processors::CpuSet,
+    task::Policy,
 };
 use schedlab_observe::tracing::{Recorded, Recorder, Roster, RosterTask, layout::EventKind};
 use schedlab_traces::recording::Reader;
@@ -93,6 +94,24 @@ fn a_processor_is_wasted_as_far_as_it_is_known_that_a_waiting_task_may_use_it() 
     );
     assert_eq!(wasted(&[CpuSet::all(2), CpuSet::only(0)]), [Some(0.0), Some(0.0)]);
     assert_eq!(wasted(&[]), [None, None]);
+}
+
+#[test]
+fn a_recording_of_a_run_says_how_its_jobs_are_treated() {
+    let (recorded, roster) = a_wait();
+    let real_time = Attributes { policy: Policy::Fifo, priority: 7, group: 0 };
+    let treated = vec![(real_time, 0), (Attributes::default(), 0)];
+    let text = |roster: &Roster| {
+        let path = tempfile::NamedTempFile::new().unwrap();
+        recorded.write(path.path(), roster).unwrap();
+        let reader = Reader::new(std::fs::File::open(path.path()).unwrap()).unwrap();
+        let groups = reader.names().groups.clone();
+        let events = reader.map(Result::unwrap).filter(|event| event.kind == Kind::Treated);
+        (groups, events.map(|event| (event.task, Attributes::of(event.a))).collect::<Vec<_>>())
+    };
+    assert_eq!(text(&roster), (None, vec![]), "where it is not known, nothing says that they are ordinary");
+    let (groups, found) = text(&Roster { treated, ..roster });
+    assert_eq!((groups.unwrap().len(), found.as_slice()), (0, &[(0, real_time)][..]));
 }
 
 #[test]

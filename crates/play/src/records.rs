@@ -1,15 +1,21 @@
 //! What is recorded next to the workers' own measurements: the scheduler's events, and the system's counters.
 
-use crate::shared::Slot;
 use crate::{
     finished::{FinishedRun, Recording},
     plan::{Options, Trace},
     requests::Generators,
     setup::Setup,
+    shared::{Slot, Trouble},
 };
 use schedlab_linux::{Fault, sched};
 use schedlab_metrics::find;
-use schedlab_model::{processors::CpuSet, units::spell_duration};
+use schedlab_model::{
+    event::Attributes,
+    processors::CpuSet,
+    scenario::Job,
+    task::{GroupId, Policy},
+    units::spell_duration,
+};
 use schedlab_observe::{
     Number,
     tracing::{Recorder, Roster, RosterTask, Whole},
@@ -44,6 +50,10 @@ const OURS: [&str; 16] = [
     "voluntary_switches",
     "involuntary_switches",
 ];
+
+/// What the kernel may refuse of how a task is to be scheduled.
+const OF_SCHEDULING: [Trouble; 6] =
+    [Trouble::Affinity, Trouble::Nice, Trouble::Policy, Trouble::Group, Trouble::Slice, Trouble::Reservation];
 
 /// Records under way.
 pub(crate) struct Records {
@@ -131,6 +141,8 @@ fn roster(run: &FinishedRun<'_>) -> Roster {
         tasks: setup.shared.slots.iter().zip(&setup.workload.tasks).map(entry).collect(),
         processors: setup.cpus.clone(),
         allowed: allowed(setup),
+        treated: treated(setup),
+        groups: setup.run_groups.clone(),
         begin_ns: run.span.0,
         end_ns: run.span.1,
     }
@@ -144,6 +156,22 @@ fn allowed(setup: &Setup) -> Vec<CpuSet> {
     }
     let slot = |cpu: &u16| setup.cpus.iter().position(|known| known == cpu).map(|slot| slot as u16);
     setup.processors.iter().map(|cpus| cpus.iter().filter_map(slot).collect()).collect()
+}
+
+/// By job, how its tasks are treated at first, and their slice; nothing, if the host has refused some of it.
+fn treated(setup: &Setup) -> Vec<(Attributes, u64)> {
+    let refused = |slot: &Slot| OF_SCHEDULING.iter().any(|&trouble| slot.trouble(trouble).is_some());
+    if !setup.groups.refused.is_empty() || setup.shared.slots.iter().any(refused) {
+        return Vec::new();
+    }
+    let number = |name: &String| setup.run_groups.iter().position(|known| known.name == *name);
+    let of_job = |(job, slice): (&Job, &Option<u64>)| {
+        let group = job.group.as_ref().and_then(number).map_or(0, |place| place as GroupId + 1);
+        let ordinary = matches!(job.policy, Policy::Other | Policy::Batch);
+        let slice = slice.filter(|_| ordinary).unwrap_or(0);
+        (Attributes { policy: job.policy, priority: job.priority, group }, slice)
+    };
+    setup.jobs.iter().zip(&setup.slices).map(of_job).collect()
 }
 
 /// What a recording shows of the run.

@@ -14,7 +14,7 @@ use crate::{
     workload::{Workload, jobs},
 };
 use schedlab_linux::Fault;
-use schedlab_model::{machine::Sizing, program::Treatment, scenario::Job};
+use schedlab_model::{machine::Sizing, names::RunGroup, program::Treatment, scenario::Job};
 use schedlab_tune::RunJournal;
 use schedlab_workloads::{Instruction, Programs};
 use std::{ffi::CString, fs::File};
@@ -58,6 +58,8 @@ pub(crate) struct Setup {
     pub shared: SharedState,
     pub store: Store,
     pub groups: Groups,
+    /// The same as the scenario has them.
+    pub run_groups: Vec<RunGroup>,
     /// By index, how tasks change how they are treated.
     pub changes: Vec<Change>,
 }
@@ -116,6 +118,7 @@ impl Setup {
             store: Store::new(journal, scratch, programs, workload.tasks.len(), settle)?,
             changes: programs.treatments.iter().map(|one| Change::new(one, &cpus, &groups, &names)).collect(),
             groups,
+            run_groups: RunGroup::all(&plan.scenario.groups),
             cpus,
             jobs,
             workload,

@@ -386,7 +386,7 @@ impl Observer for Audit {
                     set.set_word(event.b as usize, event.a);
                 }
             }
-            Kind::Unfinished | Kind::Message | Kind::Granted => {}
+            Kind::Unfinished | Kind::Message | Kind::Granted | Kind::Treated => {}
             Kind::Interrupt | Kind::Sampled | Kind::CacheLookup | Kind::Signal | Kind::Memory | Kind::Charged => {}
         }
     }

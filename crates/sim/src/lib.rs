@@ -75,7 +75,14 @@ pub use follow::{Difference, Followed, Story, follow};
 
 use kernel::Kernel;
 use schedlab_metrics::{Collector, Report, Setup, Warning};
-use schedlab_model::{Nanos, event::Observer, machine::Personality, names::Names, rng, scenario::Scenario};
+use schedlab_model::{
+    Nanos,
+    event::Observer,
+    machine::Personality,
+    names::{Names, RunGroup},
+    rng,
+    scenario::Scenario,
+};
 use schedlab_policies::schedulers::{Scheduler, Table, Visitor};
 
 /// A scenario that cannot be run, and why. A checked one can.
@@ -172,6 +179,7 @@ pub fn names(scenario: &Scenario) -> Result<Names, RunError> {
         jobs: scenario.workload.keys().cloned().collect(),
         servers: servers.iter().map(|name| (*name).to_owned()).collect(),
         marks: programs::compile(scenario)?.marks,
+        groups: Some(RunGroup::all(&scenario.groups)),
     })
 }
 

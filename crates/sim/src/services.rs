@@ -9,7 +9,7 @@ use crate::{
 };
 use schedlab_model::{
     Nanos,
-    event::{Irq, Kind, NO_TASK, Observer},
+    event::{Attributes, Irq, Kind, NO_TASK, Observer},
     machine::Sizing,
     processors::CpuSet,
     program::Demand,
@@ -174,9 +174,20 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let (cpu, nice) = (self.view.tasks[task as usize].cpu, self.view.tasks[task as usize].nice);
         let parent = self.view.tasks[task as usize].parent.unwrap_or(NO_TASK);
         self.emit(Kind::Created, (i16::from(nice) + 128) as u8, cpu, task, job, parent.into());
+        self.report_treated(task, &Task { nice, ..Task::ordinary(task, CpuSet::only(0)) });
         self.report_allowed(task, &CpuSet::all(self.cpus.len()));
         self.reserve(task);
         self.wake_rarely(task, Enqueue::New);
+    }
+
+    /// Reports how a task is treated, if that is otherwise than before.
+    pub fn report_treated(&mut self, task: TaskId, before: &Task) {
+        let now = &self.view.tasks[task as usize];
+        let (attributes, nice, slice, cpu) = (Attributes::of_task(now), now.nice, now.slice, now.cpu);
+        if (attributes, nice, slice) != (Attributes::of_task(before), before.nice, before.slice) {
+            let flag = (i16::from(nice) + 128) as u8;
+            self.emit(Kind::Treated, flag, cpu, task, attributes.packed(), slice.unwrap_or(0));
+        }
     }
 
     /// Reports where a task may run, if that is elsewhere than before.

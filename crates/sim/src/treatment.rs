@@ -74,6 +74,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let cpu = after.cpu;
         let before = std::mem::replace(&mut self.view.tasks[task as usize], after);
         self.scheduler.changed(&mut context!(self), cpu, task, &before);
+        self.report_treated(task, &before);
         self.report_allowed(task, &before.allowed);
     }
 

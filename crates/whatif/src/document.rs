@@ -92,7 +92,7 @@ fn scheduler(host: &Host, state: Option<&State>) -> Value {
         |name: &str| features.is_some_and(|(_, text)| text.split_whitespace().any(|one| one == format!("NO_{name}")));
     if scheduler["name"] == "eevdf" {
         if let Some(slice) = setting(state, "base_slice_ns") {
-            scheduler["base_slice"] = json!(format!("{slice}ns"));
+            scheduler["base_slice"] = json!(spell_duration(slice));
         }
         if off("RUN_TO_PARITY") {
             scheduler["run_to_parity"] = json!(false);
@@ -111,7 +111,7 @@ fn job(label: &str, placing: &Placing, count: usize, is_last: bool) -> Value {
     put("policy", (placing.policy != "other").then(|| json!(placing.policy)));
     put("nice", (placing.nice != 0).then(|| json!(placing.nice)));
     put("priority", (placing.priority != 0).then(|| json!(placing.priority)));
-    put("slice", placing.slice.map(|slice| json!(format!("{slice}ns"))));
+    put("slice", placing.slice.map(|slice| json!(spell_duration(slice))));
     put("cpus", (!placing.cpus.is_empty()).then(|| json!(placing.cpus)));
     put("group", placing.group.as_ref().map(|group| json!(group)));
     job

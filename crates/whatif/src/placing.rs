@@ -4,6 +4,7 @@ use crate::{
     history::{Recording, Task},
     treatment::Policy,
 };
+use schedlab_model::units::spell_duration;
 use schedlab_traces::kernel::{
     Pid,
     state::{self, State},
@@ -183,8 +184,8 @@ fn described(group: &state::Group, parent: Option<&str>) -> Value {
         found["parent"] = json!(parent);
     }
     if let (Some(quota), Some(period)) = (group.quota_ns, group.period_ns) {
-        found["quota"] = json!(format!("{quota}ns"));
-        found["period"] = json!(format!("{period}ns"));
+        found["quota"] = json!(spell_duration(quota));
+        found["period"] = json!(spell_duration(period));
     }
     found
 }

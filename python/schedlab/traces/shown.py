@@ -8,6 +8,8 @@ from schedlab.units import counted, digits
 
 #: Losses that are named one by one.
 LOSSES = 5
+#: A turn that the end cuts off is named if it is so much of the recording; so many of them.
+CUT_OFF, NAMED = 0.01, 5
 #: Causes of sleep as people read them.
 CAUSES = {
     "task": "another task",
@@ -272,6 +274,11 @@ def notes(found: dict[str, Any], shown: int) -> Iterable[str]:
     if left > 0:
         yield f"{counted(left, 'task')} with less run time: --top shows more, --json all"
     yield from (f"warning: {said}" for said in found["warnings"])
+    running = [row for row in found["tasks"] if row["cut_run_s"] >= CUT_OFF * found["span_s"]]
+    if running:
+        named = [f"{row['comm']} for {digits(row['cut_run_s'], 3)} s" for row in running[:NAMED]]
+        more = [f"{len(running) - NAMED} more"] if len(running) > NAMED else []
+        yield f"warning: running when the recording ended, which runs and shares lack: {', '.join(named + more)}"
     ignored = found["head"]["ignored"]
     if ignored:
         yield f"events that nothing is made of: {', '.join(ignored)}"

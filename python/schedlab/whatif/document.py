@@ -139,10 +139,15 @@ def assumptions(one: Prepared, notes: list[str]) -> list[str]:
         notes = [f"virtual processors that are idle for more than {poll} get no woken task: {seen}", *notes]
     if found["state"]:
         return [f"the policy is {scheduler['name']}{variant}, {kernel}", *notes]
-    bound = ", ".join(sorted(name for name, job in document["workload"].items() if "cpus" in job))
-    return [
+    settings = [
         f"the policy is {scheduler['name']}{variant}, {kernel}, with its default settings",
         f"{hz.removesuffix('/s')} ticks a second, {ticks}",
+    ]
+    if found["treated"]:
+        return [*settings, *notes]
+    bound = ", ".join(sorted(name for name, job in document["workload"].items() if "cpus" in job))
+    return [
+        *settings,
         *([f"bound to the processor for which they waited while another was idle: {bound}"] if bound else []),
         "no slices of their own, control groups or autogroups: a recording of the scheduler's events has none of these",
         *notes,

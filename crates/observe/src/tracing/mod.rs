@@ -290,7 +290,12 @@ impl Recorded {
     }
 
     fn write_to<W: Write>(&self, out: W, roster: &Roster) -> io::Result<W> {
-        let names = Names { processors: roster.processors.len() as u16, jobs: roster.jobs.clone(), ..Names::default() };
+        let names = Names {
+            processors: roster.processors.len() as u16,
+            jobs: roster.jobs.clone(),
+            groups: (!roster.treated.is_empty()).then(|| roster.groups.clone()),
+            ..Names::default()
+        };
         let mut recorder = recording::Recorder::new(out, &names)?;
         self.replay(roster, &mut recorder);
         recorder.finish()

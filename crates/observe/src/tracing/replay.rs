@@ -14,7 +14,7 @@ use super::{
     roster::Roster,
 };
 use schedlab_model::{
-    event::{Event, Kind, Leave, NO_TASK, Observer, Waker},
+    event::{Attributes, Event, Kind, Leave, NO_TASK, Observer, Waker},
     task::TaskId,
 };
 
@@ -444,6 +444,11 @@ impl<'a, O: Observer> Replay<'a, O> {
         self.tasks[task as usize].id = Some(id);
         let created = self.event(Kind::Created, id, 0, flag, job);
         self.listener.observe(Event { b: parent.into(), ..created });
+        let ordinary = (Attributes::default(), 0);
+        if let Some(&(attributes, slice)) = self.roster.treated.get(job as usize).filter(|it| **it != ordinary) {
+            let treated = self.event(Kind::Treated, id, 0, flag, attributes.packed());
+            self.listener.observe(Event { b: slice, ..treated });
+        }
         if !self.roster.allowed.is_empty() {
             // Others may have reasons of their own to wait for the processor on which they are.
             let allowed = self.roster.allowed.get(job as usize).cloned().unwrap_or_default();

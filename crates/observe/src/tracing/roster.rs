@@ -1,6 +1,6 @@
 //! The roster of a run: its tasks, and when it was.
 
-use schedlab_model::processors::CpuSet;
+use schedlab_model::{event::Attributes, names::RunGroup, processors::CpuSet};
 
 /// The tasks of a run, where they ran, and when.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -13,6 +13,10 @@ pub struct Roster {
     pub processors: Vec<u16>,
     /// By job, which of them its tasks may use; empty if that is not known, or changes.
     pub allowed: Vec<CpuSet>,
+    /// By job, how its tasks are treated at first, and the slice for which they ask, ns, or 0; empty if that is not known.
+    pub treated: Vec<(Attributes, u64)>,
+    /// The groups that the run has made.
+    pub groups: Vec<RunGroup>,
     /// When the run began, CLOCK_MONOTONIC, ns. It is time 0 of the events.
     pub begin_ns: u64,
     /// When it ended.

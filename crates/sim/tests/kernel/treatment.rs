@@ -1,6 +1,10 @@
 //! Tasks that change how they are treated: what comes of it at once.
 
-use schedlab_model::{MILLISECOND, event::Kind};
+use schedlab_model::{
+    MILLISECOND,
+    event::{Attributes, Kind},
+    task::Policy,
+};
 use schedlab_policies::schedulers::All;
 use schedlab_testing::schedulers::{Run, run, scenario};
 
@@ -134,4 +138,30 @@ fn the_drive_serves_a_task_by_the_class_that_it_asks_for() {
     assert!(low < equal * 0.6, "{low} {equal}");
     let idle = shares("{ set = { io_class = \"idle\" } },");
     assert!(idle < low, "{idle} {low}");
+}
+
+#[test]
+fn a_recording_says_how_each_task_is_treated_at_first_and_from_when_it_is_changed() {
+    let text = r#"
+        groups = { all = {}, some = { parent = "all" } }
+        workload.a = { nice = 5, group = "some", steps = [
+            { compute = "10ms" }, { set = { policy = "batch", nice = 7 } }, { fork = [{ compute = "1ms" }] }, "wait"] }
+        workload.b = { policy = "rr", priority = 30, start = "1ms", steps = [{ compute = "5ms" }] }
+        workload.c = { slice = "2ms", steps = [{ compute = "1ms" }] }
+        workload.d = { nice = 3, steps = [{ compute = "1ms" }] }
+    "#;
+    let run = on("\"uniform\"", "eevdf", text);
+    let of = |task| {
+        let all = run.of(Kind::Treated).filter(move |event| event.task == task);
+        all.map(|event| (i16::from(event.flag) - 128, Attributes::of(event.a), event.b)).collect::<Vec<_>>()
+    };
+    let like = |policy, priority, group| Attributes { policy, priority, group };
+    let batch = (7, like(Policy::Batch, 0, 2), 0);
+    assert_eq!(of(0), [(5, like(Policy::Other, 0, 2), 0), batch]);
+    assert_eq!(of(1), [(0, like(Policy::Rr, 30, 0), 0)]);
+    assert_eq!(of(2), [(0, like(Policy::Other, 0, 0), 2 * MILLISECOND)]);
+    assert_eq!(of(3), [], "an ordinary task, but for its nice value, which its creation has");
+    assert_eq!(of(4), [batch], "a child is treated as its parent");
+    let made: Vec<_> = run.of(Kind::Created).map(|event| (event.task, i16::from(event.flag) - 128)).collect();
+    assert_eq!(made, [(0, 5), (2, 0), (3, 3), (1, 0), (4, 7)]);
 }

@@ -62,8 +62,7 @@ fn draw(subject: Subject, scenario: &Scenario, drawn: &str) -> String {
     let names = Names {
         processors: scenario.machine.processors.get(),
         jobs: scenario.workload.keys().cloned().collect(),
-        servers: Vec::new(),
-        marks: Vec::new(),
+        ..Names::default()
     };
     Chart::new(&run.events, &names, columns * column).text(columns as usize)
 }

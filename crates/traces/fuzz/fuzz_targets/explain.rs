@@ -18,6 +18,7 @@ fuzz_target!(|data: &[u8]| {
         from: has(3).then_some(1_000_000),
         to: has(4).then_some(20_000_000),
         blocks: has(5),
+        unfinished: has(5),
         timeline: has(6),
         groups: has(7).then(|| Group::read("some=.*[a-m].*").expect("it is one")).into_iter().collect(),
         ..Options::default()

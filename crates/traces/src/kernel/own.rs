@@ -4,11 +4,16 @@
 //! the moment of leaving, as in Linux: what the switch itself takes belongs to the next one.
 
 use super::delivery::Delivery;
+use super::state::{self, State};
 use super::tasks::Source;
 use super::{Context, Event, Head, Kind, Left, Listener, Loss, Pid, ReadError, Recorded};
 use crate::Names;
 use crate::recording::{Reader, RecordingError};
-use schedlab_model::event::{self as model, Leave, Waker};
+use schedlab_model::event::{self as model, Attributes, Leave, NO_TASK, Waker};
+use schedlab_model::names::RunGroup;
+use schedlab_model::processors::CpuSet;
+use schedlab_model::task::TaskId;
+use std::collections::BTreeMap;
 use std::io::Read;
 
 /// How the files are called.
@@ -21,10 +26,12 @@ const WAITING: usize = 1 << 17;
 const MOST_NAME: usize = 48;
 /// At least as many kinds of events are there.
 const KINDS: usize = 32;
-/// The kernel's priority of a task of nice 0. Whether a task is a real-time one is not recorded.
-const NICE_0: i64 = 120;
+/// The kernel's priority of a task of nice 0.
+const NICE_0: i16 = 120;
 /// Priorities of tasks with greater numbers are not kept.
 const MOST_TASKS: usize = 1 << 22;
+/// Groups of which one is a part that are looked at.
+const MOST_ABOVE: usize = 64;
 /// Bytes of a sector.
 const SECTOR: u64 = 512;
 
@@ -38,8 +45,15 @@ pub(super) fn read<L: Listener>(input: impl Read, listener: &mut L) -> Result<He
     names.jobs.iter_mut().chain(&mut names.servers).for_each(cut);
     let processors = names.processors;
     let delivery = Delivery::new(FORMAT, WAITING, listener);
-    let mut own =
-        Own { delivery, names, counts: Default::default(), processors: Vec::new(), priorities: Vec::new(), time: 0 };
+    let mut own = Own {
+        delivery,
+        names,
+        counts: Default::default(),
+        processors: Vec::new(),
+        priorities: Vec::new(),
+        first: BTreeMap::new(),
+        time: 0,
+    };
     let mut damage = None;
     for event in &mut reader {
         match event {
@@ -55,7 +69,9 @@ pub(super) fn read<L: Listener>(input: impl Read, listener: &mut L) -> Result<He
     if let Some(why) = damage {
         own.delivery.loss(Loss { time: Some(time), cpu: None, events: None, why });
     }
+    let state = own.state();
     let mut head = own.delivery.finish("events");
+    head.state = state;
     let counts = own.counts.into_iter().flatten();
     head.recorded = counts.map(|(kind, recorded)| (format!("{kind:?}"), recorded)).collect();
     head.processors = head.processors.max(processors);
@@ -82,7 +98,9 @@ struct Own<'a, L> {
     counts: [Option<(model::Kind, Recorded)>; KINDS],
     processors: Vec<Processor>,
     /// By task, the kernel's priority.
-    priorities: Vec<u8>,
+    priorities: Vec<i16>,
+    /// How the tasks that no task of the run has made were treated when they began; the first so many.
+    first: BTreeMap<TaskId, First>,
     time: u64,
 }
 
@@ -132,6 +150,8 @@ impl<L: Listener> Own<'_, L> {
             model::Kind::SwitchIn => self.switch(of.cpu, task),
             model::Kind::SwitchOut => self.leaves(of, task),
             model::Kind::Idle => self.switch(of.cpu, 0),
+            model::Kind::Treated => self.treated(of, &at, Attributes::of(of.a), of.b),
+            model::Kind::Allowed => self.allowed(of),
             model::Kind::Migrated => self.deliver(with(Kind::Migrate, of.a << 32 | u64::from(of.cpu))),
             model::Kind::Charged => self.deliver(with(Kind::Runtime, of.a)),
             model::Kind::DiskStart => {
@@ -166,13 +186,14 @@ impl<L: Listener> Own<'_, L> {
     fn created(&mut self, of: &model::Event, at: &Event) {
         let name = self.name(of);
         self.delivery.named(at, at.task, name.as_bytes(), Source::Event);
-        let nice = i64::from(of.flag) - 128;
         let task = of.task as usize;
         if task < MOST_TASKS {
-            self.priorities.resize(self.priorities.len().max(task + 1), NICE_0 as u8);
-            self.priorities[task] = (NICE_0 + nice).clamp(100, 139) as u8;
+            self.priorities.resize(self.priorities.len().max(task + 1), NICE_0);
         }
-        self.deliver(Event { kind: Kind::Treated, value: nice as u64, ..*at });
+        if of.b == u64::from(NO_TASK) && self.first.len() < state::MOST_TASKS {
+            self.first.insert(of.task, First { created: of.time, ..First::default() });
+        }
+        self.treated(of, at, Attributes::default(), 0);
         if let Some(parent) = u32::try_from(of.b).ok().and_then(pid) {
             self.deliver(Event { kind: Kind::Fork, task: parent, other: at.task, ..*at });
         }
@@ -212,6 +233,93 @@ impl<L: Listener> Own<'_, L> {
 
     fn priority(&self, pid: Pid) -> u64 {
         let task = usize::try_from(pid).ok().and_then(|pid| pid.checked_sub(1));
-        task.and_then(|task| self.priorities.get(task)).map_or(NICE_0 as u64, |priority| u64::from(*priority))
+        let priority = task.and_then(|task| self.priorities.get(task)).copied().unwrap_or(NICE_0);
+        u64::from(i32::from(priority) as u32)
     }
+
+    /// A task is treated so from now on.
+    fn treated(&mut self, of: &model::Event, at: &Event, attributes: Attributes, slice_ns: u64) {
+        let nice = (i16::from(of.flag) - 128).clamp(-20, 19) as i8;
+        let bits = Event::bits(attributes.number() as u8, Context::Unknown);
+        self.deliver(Event { kind: Kind::Treated, value: i64::from(nice) as u64, bits, ..*at });
+        if let Some(priority) = self.priorities.get_mut(of.task as usize) {
+            *priority = attributes.kernel_priority(nice) as i16;
+        }
+        if let Some(first) = self.first.get_mut(&of.task).filter(|first| first.created == of.time) {
+            *first = First { attributes, nice, slice_ns, ..first.clone() };
+        }
+    }
+
+    /// The processors of a task are these from now on.
+    fn allowed(&mut self, of: &model::Event) {
+        let first = self.first.get_mut(&of.task).filter(|first| first.created == of.time);
+        if let (Some(first), Ok(word)) = (first, usize::try_from(of.b)) {
+            first.allowed.set_word(word, of.a);
+        }
+    }
+
+    /// How tasks were treated when they began; none of an older recording, which does not say it.
+    fn state(&self) -> Option<Box<State>> {
+        let groups = self.names.groups.as_ref()?;
+        let processor = |number| state::Processor { number, ..state::Processor::default() };
+        Some(Box::new(State {
+            version: state::VERSION,
+            processors: (0..self.names.processors).map(processor).collect(),
+            tasks: self.first.iter().filter_map(|(&task, first)| first.state(task, groups)).collect(),
+            groups: groups.iter().enumerate().map(|(place, group)| of_group(place + 1, group, groups)).collect(),
+            ..State::default()
+        }))
+    }
+}
+
+/// How a task was treated when it began.
+#[derive(Debug, Clone, Default)]
+struct First {
+    created: u64,
+    attributes: Attributes,
+    nice: i8,
+    slice_ns: u64,
+    /// No processor: all of them.
+    allowed: CpuSet,
+}
+
+impl First {
+    fn state(&self, task: TaskId, groups: &[RunGroup]) -> Option<state::Task> {
+        let pid = pid(task)?;
+        Some(state::Task {
+            pid,
+            process: pid,
+            nice: self.nice,
+            policy: self.attributes.number(),
+            priority: self.attributes.priority.into(),
+            slice_ns: self.slice_ns,
+            processors: self.allowed.iter().map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(","),
+            group: path(usize::from(self.attributes.group), groups),
+            ..state::Task::default()
+        })
+    }
+}
+
+fn of_group(number: usize, group: &RunGroup, groups: &[RunGroup]) -> state::Group {
+    state::Group {
+        path: path(number, groups),
+        shares: Some(group.weight),
+        quota_ns: group.quota.map(|(quota, _)| quota),
+        period_ns: group.quota.map(|(_, period)| period),
+        burst_ns: Some(group.burst).filter(|&burst| burst > 0),
+        ..state::Group::default()
+    }
+}
+
+/// The path of a group, from the root on; "/" is the root. A circle, which no run has, ends somewhere.
+fn path(number: usize, groups: &[RunGroup]) -> String {
+    let mut names = Vec::new();
+    let mut next = number;
+    while let Some(group) = next.checked_sub(1).and_then(|place| groups.get(place)).filter(|_| names.len() < MOST_ABOVE)
+    {
+        names.push(format!("/{}", group.name));
+        next = group.parent.into();
+    }
+    names.reverse();
+    if names.is_empty() { "/".to_owned() } else { names.concat() }
 }

@@ -3,7 +3,9 @@
 use crate::sample::{self, MS};
 use crate::text::hear;
 use proptest::prelude::*;
-use schedlab_model::event::{Event as Recorded, Kind as Of, Leave, NO_TASK, Observer, Waker};
+use schedlab_model::event::{Attributes, Event as Recorded, Kind as Of, Leave, NO_TASK, Observer, Waker};
+use schedlab_model::names::RunGroup;
+use schedlab_model::task::Policy;
 use schedlab_traces::kernel::{Context, Event, Kind, Left};
 use schedlab_traces::{Names, recording::Recorder};
 use std::{fs, path::Path};
@@ -104,6 +106,59 @@ fn switches_have_the_priorities_of_the_kernel() {
     let switches = heard.found().into_iter().filter(|event| event.kind == Kind::Switch);
     let found: Vec<_> = switches.map(|event| (event.value >> 32, event.value as u32)).collect();
     assert_eq!(found, [(120, 125), (125, 100)]);
+}
+
+#[test]
+fn how_tasks_are_treated_is_the_state_at_the_start() {
+    let at = |time, task, kind, flag, a, b| Recorded { time, a, b, task, cpu: 0, kind, flag };
+    let of = |policy, priority, group| Attributes { policy, priority, group }.packed();
+    let made = |task, nice: u8| at(1, task, Of::Created, 128 + nice, 0, NO_TASK.into());
+    let events = [
+        made(0, 5),
+        made(1, 0),
+        at(1, 1, Of::Treated, 128, of(Policy::Rr, 10, 2), 0),
+        made(2, 0),
+        at(1, 2, Of::Treated, 128, of(Policy::Batch, 0, 0), 3_000_000),
+        at(1, 2, Of::Allowed, 0, 1, 1),
+        at(1, 2, Of::Allowed, 0, 0b101, 0),
+        made(3, 0),
+        at(1, 3, Of::Treated, 128, of(Policy::Deadline, 0, 0), 0),
+        at(2, 4, Of::Created, 128, 0, 0),
+        at(3, 0, Of::SwitchIn, 0, 0, 0),
+        at(4, 0, Of::SwitchOut, Leave::Preempted as u8, 0, 0),
+        at(4, 1, Of::SwitchIn, 0, 0, 0),
+        at(5, 1, Of::Treated, 128 + 7, of(Policy::Other, 0, 2), 0),
+        at(6, 1, Of::SwitchOut, Leave::Preempted as u8, 0, 0),
+        at(6, 3, Of::SwitchIn, 0, 0, 0),
+    ];
+    let group = |name: &str, parent, quota| RunGroup { name: name.to_owned(), parent, weight: 512, quota, burst: 0 };
+    let groups = vec![group("all", 0, None), group("some", 1, Some((5, 20)))];
+    let (head, heard) = hear(&record(&events, &Names { processors: 68, groups: Some(groups), ..Names::default() }));
+    let state = head.unwrap().state.unwrap();
+    let found: Vec<_> = state.tasks.iter().map(|it| (it.pid, it.nice, it.policy, it.priority, it.slice_ns)).collect();
+    let expected = [(1, 5, 0, 0, 0), (2, 0, 2, 10, 0), (3, 0, 3, 0, 3_000_000), (4, 0, 6, 0, 0)];
+    assert_eq!(found, expected, "as they began; what a task of the run has made is treated as that one");
+    let found: Vec<_> = state.tasks.iter().map(|it| (it.group.as_str(), it.processors.as_str())).collect();
+    assert_eq!(found, [("/", ""), ("/all/some", ""), ("/", "0,2,64"), ("/", "")]);
+    let found: Vec<_> =
+        state.groups.iter().map(|it| (it.path.as_str(), it.shares, it.quota_ns, it.period_ns)).collect();
+    assert_eq!(found, [("/all", Some(512), None, None), ("/all/some", Some(512), Some(5), Some(20))]);
+    assert_eq!(state.processors.len(), 68);
+    let switches = heard.found().into_iter().filter(|event| event.kind == Kind::Switch);
+    let found: Vec<_> = switches.map(|event| ((event.value >> 32) as i32, event.value as u32 as i32)).collect();
+    assert_eq!(found, [(120, 125), (125, 89), (127, -1)], "and as they are treated then");
+}
+
+#[test]
+fn a_recording_that_does_not_say_how_tasks_are_treated_has_no_state() {
+    assert_eq!(hear(&record(&sample::run(), &sample::names())).0.unwrap().state, None);
+}
+
+#[test]
+fn groups_in_a_circle_have_an_end() {
+    let group = |parent| RunGroup { parent, ..RunGroup::default() };
+    let names = Names { groups: Some(vec![group(2), group(1)]), ..Names::default() };
+    assert_eq!(hear(&record(&[], &names)).0.unwrap().state.unwrap().groups.len(), 2);
 }
 
 #[test]

@@ -7,7 +7,8 @@ pub const MS: u64 = 1_000_000;
 
 pub fn names() -> Names {
     let own = |names: &[&str]| names.iter().map(|&n| n.to_owned()).collect();
-    Names { processors: 1, jobs: own(&["editor", "hog <&\"1\">"]), servers: vec![], marks: own(&["page \"3\"\n"]) }
+    let (jobs, marks) = (own(&["editor", "hog <&\"1\">"]), own(&["page \"3\"\n"]));
+    Names { processors: 1, jobs, marks, ..Names::default() }
 }
 
 pub fn event(ms: u64, task: u32, kind: Kind, flag: u8, a: u64, b: u64) -> Event {
