@@ -94,7 +94,7 @@ check: $(VENV)/tools
 	cargo fmt --check --manifest-path examples/own_policies/Cargo.toml
 	$(BIN)/ruff format --check python tests
 	$(BIN)/ruff check python tests
-	@test ! -x web/node_modules/.bin/tsc || npm --prefix web run --silent check
+	@test ! -e $(VENV)/scripts || test ! -x web/node_modules/.bin/tsc || PATH="$(abspath $(BIN)):$$PATH" npm --prefix web run --silent check
 
 ## check-arm: that the agent compiles for aarch64, with rustup target add aarch64-unknown-linux-gnu and its gcc: it has all crates that call the kernel
 ARM := aarch64-unknown-linux-gnu

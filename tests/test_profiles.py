@@ -31,11 +31,13 @@ def settings():
     """Two harmless settings, with the kernel's own values until a test changes them; put back whatever it does."""
     files = {SWAPPINESS: "60", CLUSTER: "3"}
     before = [file.read_text() for file in files]
-    for file, text in files.items():
-        file.write_text(text)
-    yield list(files.values())
-    for file, text in zip(files, before, strict=True):
-        file.write_text(text)
+    try:
+        for file, text in files.items():
+            file.write_text(text)
+        yield list(files.values())
+    finally:
+        for file, text in zip(files, before, strict=True):
+            file.write_text(text)
 
 
 @pytest.fixture

@@ -91,9 +91,14 @@ seeds = 1
 groups = { outer = { weight = 512 }, inner = { parent = "outer", quota = "30ms", period = "100ms" } }
 workload.hogs = { load = "spin", compute = "1000s", passes = "forever", count = 4, group = "inner" }
 workload.urgent = { policy = "rr", priority = 20, passes = "forever", steps = [{ compute = "1ms" }, { sleep = "9ms" }] }
-workload.quiet = { policy = "batch", nice = 4, slice = "5ms", cpus = [1, 3], passes = "forever", steps = [
-    { compute = "5ms" }, { sleep = "5ms" },
-] }
+[workload.quiet]
+start = "10ms"
+policy = "batch"
+nice = 4
+slice = "5ms"
+cpus = [1, 3]
+passes = "forever"
+steps = [{ compute = "5ms" }, { sleep = "5ms" }]
 """
 
 
@@ -115,6 +120,7 @@ def test_a_recording_of_a_run_says_how_its_tasks_are_treated(schedlab):
     }
     by_group = {row["comm"]: row["run_s"] for row in schedlab.json("trace", "run.recording", "--by", "cgroup")["tasks"]}
     assert by_group["/outer/inner"] == pytest.approx(0.6, abs=0.04)
+    assert by_group.keys() == {"/outer/inner", "/"}, "a task that begins later has its group, too"
 
 
 URGENT = """
@@ -157,10 +163,26 @@ def test_a_hog_that_has_a_processor_for_itself_has_run_all_the_time(schedlab):
         """
     )
     schedlab.ok("run", "load.toml", "--trace", "run.recording")
-    assert "running when the recording ended, which runs and shares lack: hog for 2" in schedlab.ok(
-        "trace", "run.recording"
-    )
+    said = schedlab.ok("trace", "run.recording")
+    assert "run time and share lack turns that had not ended at the end: hog 2" in said
     groups = json.loads(schedlab.ok("whatif", "run.recording", "--json", "--seeds", "3"))["groups"]
     for name, share in (("hog", 100), ("sleeper", 10)):
         for number in ("recorded", "predicted"):
             assert groups[name]["share_pct"][number] == pytest.approx(share, abs=0.6), (name, number)
+
+
+def test_whatif_says_how_long_a_recorded_run_of_fixed_work_takes(schedlab):
+    (schedlab.folder / "load.toml").write_text(
+        """
+        machine = { preset = "uniform", clock = { hz = "250/s" } }
+        scheduler = { name = "eevdf" }
+        seeds = 1
+        workload.job.steps = [{ compute = "500ms" }]
+        workload.hog = { load = "spin", compute = "1000s", passes = "forever" }
+        """
+    )
+    schedlab.ok("run", "load.toml", "--trace", "run.recording")
+    asked = lambda *words: json.loads(schedlab.ok("whatif", "run.recording", *words, "--json", "--seeds", "3"))  # noqa: E731
+    assert asked()["elapsed_s"]["recorded"] == pytest.approx(1, abs=0.02)
+    # Weights of nice 0 and 5 in kernel/sched/core.c.
+    assert asked("--task", "hog.nice=5")["elapsed_s"]["predicted"] == pytest.approx(0.5 * 1359 / 1024, abs=0.02)

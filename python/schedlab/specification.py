@@ -205,8 +205,8 @@ def _namesake(machine: Any) -> tuple[str, ...]:
     if not lacking:
         return ()
     name = machine["name"]
-    reason = f"is a machine of its own called {name}, without the preset's {', '.join(lacking)}"
-    return (f'machine {reason}; preset = "{name}" in its place begins with all of that',)
+    has = f"lacks its {', '.join(lacking)}"
+    return (f'machine.name = "{name}" is not the preset of that name, and {has}; preset = "{name}" has them',)
 
 
 class _Whole:

@@ -104,7 +104,7 @@ pub fn prepare(path: &Path, asked_json: &str, out: &Path) -> Result<String, Stri
     let recording = history.finish();
     let mut work = work(&recording, |task| wishes.of(task));
     let host = host(&recording, &head);
-    let recorder = head.state.as_deref().map(|state| state.recorder);
+    let recorder = head.state.as_deref().map(|state| state.recorder).filter(|&pid| pid > 0);
     let last = last(&recording, recorder).filter(|&at| !wishes.of(&recording.tasks[at]).removed);
     let (mut document, names) = document(&mut work, &recording, &host, head.state.as_deref(), last);
     if names.len() > MOST_JOBS {

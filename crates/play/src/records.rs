@@ -158,18 +158,20 @@ fn allowed(setup: &Setup) -> Vec<CpuSet> {
     setup.processors.iter().map(|cpus| cpus.iter().filter_map(slot).collect()).collect()
 }
 
-/// By job, how its tasks are treated at first, and their slice; nothing, if the host has refused some of it.
+/// By job, how its tasks are treated, and their slice; nothing, if the host has refused some of it, or steps change it.
 fn treated(setup: &Setup) -> Vec<(Attributes, u64)> {
     let refused = |slot: &Slot| OF_SCHEDULING.iter().any(|&trouble| slot.trouble(trouble).is_some());
-    if !setup.groups.refused.is_empty() || setup.shared.slots.iter().any(refused) {
+    let changes = !setup.workload.programs.treatments.is_empty();
+    if changes || !setup.groups.refused.is_empty() || setup.shared.slots.iter().any(refused) {
         return Vec::new();
     }
     let number = |name: &String| setup.run_groups.iter().position(|known| known.name == *name);
     let of_job = |(job, slice): (&Job, &Option<u64>)| {
         let group = job.group.as_ref().and_then(number).map_or(0, |place| place as GroupId + 1);
-        let ordinary = matches!(job.policy, Policy::Other | Policy::Batch);
-        let slice = slice.filter(|_| ordinary).unwrap_or(0);
-        (Attributes { policy: job.policy, priority: job.priority, group }, slice)
+        // Linux has no SCHED_ISO: such tasks are ordinary ones.
+        let policy = if job.policy == Policy::Iso { Policy::Other } else { job.policy };
+        let slice = slice.filter(|_| matches!(policy, Policy::Other | Policy::Batch)).unwrap_or(0);
+        (Attributes { policy, priority: job.priority, group }, slice)
     };
     setup.jobs.iter().zip(&setup.slices).map(of_job).collect()
 }

@@ -42,6 +42,8 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// A task asks for a policy and a priority; what is lent to it may be more.
     pub fn ask(&mut self, task: TaskId, mut after: Task) -> Served {
         let own = asked(&after);
+        let (policy, priority) = self.own(task);
+        self.report_treated(&Task { policy, priority, ..self.view.tasks[task as usize].clone() }, &after);
         let due = self.due(task, own);
         self.processes[task as usize].life.own = (due != own).then_some(own);
         (after.policy, after.priority) = due;

@@ -158,7 +158,9 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         self.begin(child);
         // A child asks for what its parent asked for, whatever was lent to that.
         if let Some((policy, priority)) = self.processes[parent as usize].life.own {
-            let after = Task { policy, priority, ..self.view.tasks[child as usize].clone() };
+            let before = self.view.tasks[child as usize].clone();
+            let after = Task { policy, priority, ..before.clone() };
+            self.report_treated(&before, &after);
             self.change(child, after);
         }
         Served::Done
@@ -174,19 +176,19 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let (cpu, nice) = (self.view.tasks[task as usize].cpu, self.view.tasks[task as usize].nice);
         let parent = self.view.tasks[task as usize].parent.unwrap_or(NO_TASK);
         self.emit(Kind::Created, (i16::from(nice) + 128) as u8, cpu, task, job, parent.into());
-        self.report_treated(task, &Task { nice, ..Task::ordinary(task, CpuSet::only(0)) });
-        self.report_allowed(task, &CpuSet::all(self.cpus.len()));
         self.reserve(task);
+        let ordinary = Task { nice, ..Task::ordinary(task, CpuSet::only(0)) };
+        self.report_treated(&ordinary, &self.view.tasks[task as usize].clone());
+        self.report_allowed(task, &CpuSet::all(self.cpus.len()));
         self.wake_rarely(task, Enqueue::New);
     }
 
-    /// Reports how a task is treated, if that is otherwise than before.
-    pub fn report_treated(&mut self, task: TaskId, before: &Task) {
-        let now = &self.view.tasks[task as usize];
-        let (attributes, nice, slice, cpu) = (Attributes::of_task(now), now.nice, now.slice, now.cpu);
-        if (attributes, nice, slice) != (Attributes::of_task(before), before.nice, before.slice) {
-            let flag = (i16::from(nice) + 128) as u8;
-            self.emit(Kind::Treated, flag, cpu, task, attributes.packed(), slice.unwrap_or(0));
+    /// Reports how a task asks to be treated, if that is otherwise than before.
+    pub fn report_treated(&mut self, before: &Task, now: &Task) {
+        let of = |task: &Task| (Attributes::of_task(task), task.nice, task.slice);
+        if of(now) != of(before) {
+            let (flag, slice) = ((i16::from(now.nice) + 128) as u8, now.slice.unwrap_or(0));
+            self.emit(Kind::Treated, flag, now.cpu, now.id, Attributes::of_task(now).packed(), slice);
         }
     }
 

@@ -36,8 +36,10 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             if process.job != job || matches!(process.state, State::Unborn | State::Dead) {
                 continue;
             }
-            let mut after = self.view.tasks[task as usize].clone();
+            let before = self.view.tasks[task as usize].clone();
+            let mut after = before.clone();
             change.apply(&mut after);
+            self.report_treated(&before, &after);
             let done = self.change(task, after);
             if task == caller {
                 served = done;
@@ -74,7 +76,6 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         let cpu = after.cpu;
         let before = std::mem::replace(&mut self.view.tasks[task as usize], after);
         self.scheduler.changed(&mut context!(self), cpu, task, &before);
-        self.report_treated(task, &before);
         self.report_allowed(task, &before.allowed);
     }
 

@@ -186,6 +186,9 @@ fn described(group: &state::Group, parent: Option<&str>) -> Value {
     if let (Some(quota), Some(period)) = (group.quota_ns, group.period_ns) {
         found["quota"] = json!(spell_duration(quota));
         found["period"] = json!(spell_duration(period));
+        if let Some(burst) = group.burst_ns {
+            found["burst"] = json!(spell_duration(burst));
+        }
     }
     found
 }

@@ -276,9 +276,9 @@ def notes(found: dict[str, Any], shown: int) -> Iterable[str]:
     yield from (f"warning: {said}" for said in found["warnings"])
     running = [row for row in found["tasks"] if row["cut_run_s"] >= CUT_OFF * found["span_s"]]
     if running:
-        named = [f"{row['comm']} for {digits(row['cut_run_s'], 3)} s" for row in running[:NAMED]]
+        named = [f"{row['comm']} {digits(row['cut_run_s'], 3)} s" for row in running[:NAMED]]
         more = [f"{len(running) - NAMED} more"] if len(running) > NAMED else []
-        yield f"warning: running when the recording ended, which runs and shares lack: {', '.join(named + more)}"
+        yield f"run time and share lack turns that had not ended at the end: {', '.join(named + more)}"
     ignored = found["head"]["ignored"]
     if ignored:
         yield f"events that nothing is made of: {', '.join(ignored)}"

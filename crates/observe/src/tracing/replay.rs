@@ -15,7 +15,7 @@ use super::{
 };
 use schedlab_model::{
     event::{Attributes, Event, Kind, Leave, NO_TASK, Observer, Waker},
-    task::TaskId,
+    task::{Policy, TaskId},
 };
 
 /// The entry of `by_pid` for a number that no task has.
@@ -445,7 +445,10 @@ impl<'a, O: Observer> Replay<'a, O> {
         let created = self.event(Kind::Created, id, 0, flag, job);
         self.listener.observe(Event { b: parent.into(), ..created });
         let ordinary = (Attributes::default(), 0);
-        if let Some(&(attributes, slice)) = self.roster.treated.get(job as usize).filter(|it| **it != ordinary) {
+        // A child of a reservation is an ordinary task.
+        let known = self.roster.treated.get(job as usize);
+        let known = known.filter(|it| **it != ordinary && (parent == NO_TASK || it.0.policy != Policy::Deadline));
+        if let Some(&(attributes, slice)) = known {
             let treated = self.event(Kind::Treated, id, 0, flag, attributes.packed());
             self.listener.observe(Event { b: slice, ..treated });
         }

@@ -165,3 +165,21 @@ fn a_recording_says_how_each_task_is_treated_at_first_and_from_when_it_is_change
     let made: Vec<_> = run.of(Kind::Created).map(|event| (event.task, i16::from(event.flag) - 128)).collect();
     assert_eq!(made, [(0, 5), (2, 0), (3, 3), (1, 0), (4, 7)]);
 }
+
+#[test]
+fn a_recording_has_what_a_task_asks_for_itself_and_no_reservation_that_was_refused() {
+    let text = r#"
+        shared.x = { lock = { ceiling = 45 } }
+        workload.lent = { steps = [{ lock = "x" }, { compute = "5ms" }, { fork = [{ compute = "1ms" }] }, { unlock = "x" }, "wait"] }
+        workload.refused = { count = 2, policy = "deadline", reservation = { runtime = "6ms", period = "10ms" },
+            steps = [{ compute = "20ms" }] }
+    "#;
+    let run = on("\"uniform\"", "eevdf", text);
+    assert_eq!(run.of(Kind::Refused).count(), 1);
+    let refused = run.of(Kind::Refused).next().unwrap().task;
+    let last = |task| run.of(Kind::Treated).filter(|it| it.task == task).last().map(|it| Attributes::of(it.a).policy);
+    let of: Vec<_> = (0..4).map(last).collect();
+    let granted = 3 - refused;
+    assert_eq!((of[granted as usize], of[refused as usize]), (Some(Policy::Deadline), None));
+    assert_eq!((of[0], of[3].unwrap_or_default()), (None, Policy::Other), "the lent priority is nobody's own");
+}

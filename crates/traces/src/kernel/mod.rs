@@ -71,3 +71,5 @@ mod tracepoints;
 pub use calls::Call;
 pub use event::{Context, Event, Head, Kind, Left, Listener, Loss, Pid, ReadError, Recorded};
 pub use open::{read, read_stream};
+/// [`Head::format`] of recordings of our own runs.
+pub use own::FORMAT as OWN;

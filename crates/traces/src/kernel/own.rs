@@ -12,12 +12,12 @@ use crate::recording::{Reader, RecordingError};
 use schedlab_model::event::{self as model, Attributes, Leave, NO_TASK, Waker};
 use schedlab_model::names::RunGroup;
 use schedlab_model::processors::CpuSet;
-use schedlab_model::task::TaskId;
+use schedlab_model::task::{CpuId, TaskId};
 use std::collections::BTreeMap;
 use std::io::Read;
 
 /// How the files are called.
-pub(super) const FORMAT: &str = "schedlab recording";
+pub const FORMAT: &str = "schedlab recording";
 /// How they begin.
 pub(super) const MAGIC: &[u8] = b"schedlab";
 /// Events that may wait: a switch is known when the next task gets the processor.
@@ -31,7 +31,7 @@ const NICE_0: i16 = 120;
 /// Priorities of tasks with greater numbers are not kept.
 const MOST_TASKS: usize = 1 << 22;
 /// Groups of which one is a part that are looked at.
-const MOST_ABOVE: usize = 64;
+const MOST_ABOVE: usize = 16;
 /// Bytes of a sector.
 const SECTOR: u64 = 512;
 
@@ -43,6 +43,10 @@ pub(super) fn read<L: Listener>(input: impl Read, listener: &mut L) -> Result<He
     })?;
     let mut names = reader.names().clone();
     names.jobs.iter_mut().chain(&mut names.servers).for_each(cut);
+    if let Some(groups) = &mut names.groups {
+        groups.truncate(state::MOST_GROUPS);
+        groups.iter_mut().for_each(|group| cut(&mut group.name));
+    }
     let processors = names.processors;
     let delivery = Delivery::new(FORMAT, WAITING, listener);
     let mut own = Own {
@@ -52,6 +56,7 @@ pub(super) fn read<L: Listener>(input: impl Read, listener: &mut L) -> Result<He
         processors: Vec::new(),
         priorities: Vec::new(),
         first: BTreeMap::new(),
+        left_out: 0,
         time: 0,
     };
     let mut damage = None;
@@ -101,6 +106,8 @@ struct Own<'a, L> {
     priorities: Vec<i16>,
     /// How the tasks that no task of the run has made were treated when they began; the first so many.
     first: BTreeMap<TaskId, First>,
+    /// How many more there were.
+    left_out: u64,
     time: u64,
 }
 
@@ -190,8 +197,14 @@ impl<L: Listener> Own<'_, L> {
         if task < MOST_TASKS {
             self.priorities.resize(self.priorities.len().max(task + 1), NICE_0);
         }
-        if of.b == u64::from(NO_TASK) && self.first.len() < state::MOST_TASKS {
-            self.first.insert(of.task, First { created: of.time, ..First::default() });
+        // Of others nothing is known: of servers, and of what ran on the host besides.
+        let of_job = usize::try_from(of.a).is_ok_and(|job| job < self.names.jobs.len());
+        if of_job && of.b == u64::from(NO_TASK) {
+            if self.first.len() < state::MOST_TASKS {
+                self.first.insert(of.task, First { created: of.time, ..First::default() });
+            } else {
+                self.left_out += 1;
+            }
         }
         self.treated(of, at, Attributes::default(), 0);
         if let Some(parent) = u32::try_from(of.b).ok().and_then(pid) {
@@ -266,6 +279,7 @@ impl<L: Listener> Own<'_, L> {
             version: state::VERSION,
             processors: (0..self.names.processors).map(processor).collect(),
             tasks: self.first.iter().filter_map(|(&task, first)| first.state(task, groups)).collect(),
+            tasks_left_out: self.left_out,
             groups: groups.iter().enumerate().map(|(place, group)| of_group(place + 1, group, groups)).collect(),
             ..State::default()
         }))
@@ -293,11 +307,26 @@ impl First {
             policy: self.attributes.number(),
             priority: self.attributes.priority.into(),
             slice_ns: self.slice_ns,
-            processors: self.allowed.iter().map(|cpu| cpu.to_string()).collect::<Vec<_>>().join(","),
+            processors: list(&self.allowed),
             group: path(usize::from(self.attributes.group), groups),
             ..state::Task::default()
         })
     }
+}
+
+/// Processors as the kernel lists them: "0-3,8".
+fn list(set: &CpuSet) -> String {
+    let mut ranges: Vec<(CpuId, CpuId)> = Vec::new();
+    for cpu in set.iter() {
+        match ranges.last_mut().filter(|range| range.1 + 1 == cpu) {
+            Some(range) => range.1 = cpu,
+            None => ranges.push((cpu, cpu)),
+        }
+    }
+    let range = |&(first, last): &(CpuId, CpuId)| {
+        if first == last { first.to_string() } else { format!("{first}-{last}") }
+    };
+    ranges.iter().map(range).collect::<Vec<_>>().join(",")
 }
 
 fn of_group(number: usize, group: &RunGroup, groups: &[RunGroup]) -> state::Group {

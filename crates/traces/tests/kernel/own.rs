@@ -120,10 +120,11 @@ fn how_tasks_are_treated_is_the_state_at_the_start() {
         made(2, 0),
         at(1, 2, Of::Treated, 128, of(Policy::Batch, 0, 0), 3_000_000),
         at(1, 2, Of::Allowed, 0, 1, 1),
-        at(1, 2, Of::Allowed, 0, 0b101, 0),
+        at(1, 2, Of::Allowed, 0, 0b1_0111, 0),
         made(3, 0),
         at(1, 3, Of::Treated, 128, of(Policy::Deadline, 0, 0), 0),
         at(2, 4, Of::Created, 128, 0, 0),
+        at(2, 5, Of::Created, 128, 1, NO_TASK.into()),
         at(3, 0, Of::SwitchIn, 0, 0, 0),
         at(4, 0, Of::SwitchOut, Leave::Preempted as u8, 0, 0),
         at(4, 1, Of::SwitchIn, 0, 0, 0),
@@ -133,13 +134,18 @@ fn how_tasks_are_treated_is_the_state_at_the_start() {
     ];
     let group = |name: &str, parent, quota| RunGroup { name: name.to_owned(), parent, weight: 512, quota, burst: 0 };
     let groups = vec![group("all", 0, None), group("some", 1, Some((5, 20)))];
-    let (head, heard) = hear(&record(&events, &Names { processors: 68, groups: Some(groups), ..Names::default() }));
+    let jobs = vec!["job".to_owned()];
+    let (head, heard) =
+        hear(&record(&events, &Names { processors: 68, jobs, groups: Some(groups), ..Names::default() }));
     let state = head.unwrap().state.unwrap();
     let found: Vec<_> = state.tasks.iter().map(|it| (it.pid, it.nice, it.policy, it.priority, it.slice_ns)).collect();
     let expected = [(1, 5, 0, 0, 0), (2, 0, 2, 10, 0), (3, 0, 3, 0, 3_000_000), (4, 0, 6, 0, 0)];
-    assert_eq!(found, expected, "as they began; what a task of the run has made is treated as that one");
+    assert_eq!(
+        found, expected,
+        "as they began; what a task of the run has made is treated as that one, and others are not known"
+    );
     let found: Vec<_> = state.tasks.iter().map(|it| (it.group.as_str(), it.processors.as_str())).collect();
-    assert_eq!(found, [("/", ""), ("/all/some", ""), ("/", "0,2,64"), ("/", "")]);
+    assert_eq!(found, [("/", ""), ("/all/some", ""), ("/", "0-2,4,64"), ("/", "")]);
     let found: Vec<_> =
         state.groups.iter().map(|it| (it.path.as_str(), it.shares, it.quota_ns, it.period_ns)).collect();
     assert_eq!(found, [("/all", Some(512), None, None), ("/all/some", Some(512), Some(5), Some(20))]);
@@ -156,9 +162,10 @@ fn a_recording_that_does_not_say_how_tasks_are_treated_has_no_state() {
 
 #[test]
 fn groups_in_a_circle_have_an_end() {
-    let group = |parent| RunGroup { parent, ..RunGroup::default() };
+    let group = |parent| RunGroup { parent, name: "x".repeat(1000), ..RunGroup::default() };
     let names = Names { groups: Some(vec![group(2), group(1)]), ..Names::default() };
-    assert_eq!(hear(&record(&[], &names)).0.unwrap().state.unwrap().groups.len(), 2);
+    let groups = hear(&record(&[], &names)).0.unwrap().state.unwrap().groups;
+    assert!(groups.len() == 2 && groups.iter().all(|group| group.path.len() < 1000), "and names are cut")
 }
 
 #[test]
