@@ -186,3 +186,28 @@ def test_whatif_says_how_long_a_recorded_run_of_fixed_work_takes(schedlab):
     assert asked()["elapsed_s"]["recorded"] == pytest.approx(1, abs=0.02)
     # Weights of nice 0 and 5 in kernel/sched/core.c.
     assert asked("--task", "hog.nice=5")["elapsed_s"]["predicted"] == pytest.approx(0.5 * 1359 / 1024, abs=0.02)
+
+
+NICER = """
+machine = { preset = "uniform", clock = { hz = "250/s" } }
+scheduler = { name = "eevdf" }
+duration = "4s"
+seeds = 3
+metrics = ["tasks.sleepers.share"]
+workload.hogs = { load = "spin", compute = "1000s", passes = "forever", count = 2, nice = NICE }
+[workload.sleepers]
+passes = "forever"
+count = 2
+steps = [{ sleep = { uniform = ["7ms", "8ms"] } }, { compute = { uniform = ["1ms", "3ms"] } }]
+"""
+
+
+def test_whatif_lets_a_task_that_waits_less_do_more_than_was_recorded(schedlab):
+    for nice in (0, 10):
+        (schedlab.folder / f"{nice}.toml").write_text(NICER.replace("NICE", str(nice)))
+    schedlab.ok("run", "0.toml", "--set", "seeds=[1]", "--trace", "run.recording")
+    truth = schedlab.json("run", "10.toml")["cells"][0]["metrics"]["tasks.sleepers.share"]["mean"]
+    words = ("whatif", "run.recording", "--task", "hogs.nice=10", "--json", "--seeds", "3")
+    share = json.loads(schedlab.ok(*words))["groups"]["sleepers"]["share_pct"]
+    assert truth > share["recorded"] + 3
+    assert share["predicted"] == pytest.approx(truth, abs=1.5)

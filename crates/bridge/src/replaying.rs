@@ -10,7 +10,7 @@ use schedlab_explain::Report;
 use schedlab_model::{event::AnyObserver, units::Duration};
 use schedlab_policies::schedulers::All;
 use schedlab_sim::observe;
-use schedlab_traces::kernel::{self, Head, state::Kernel};
+use schedlab_traces::kernel::{self, Head};
 use schedlab_whatif::{
     AsRecorded, Causes, History, Host, Override, Recording, Task, Wish, Work, document, file, last, tick, work,
 };
@@ -57,8 +57,9 @@ struct Prepared {
     causes: BTreeMap<String, Ended>,
     /// Ticks a second, if the recording shows them.
     hz: Option<u64>,
-    /// Whether it has the kernel's settings at the start, and whether slices, policies, processors and groups of tasks.
+    /// Whether it has the kernel's settings at the start, the length of the tick, and slices, policies, processors and groups of tasks.
     state: bool,
+    tick: bool,
     treated: bool,
     /// The job whose end ended the recording, and when, s.
     fixed_work: Option<(String, f64)>,
@@ -129,7 +130,8 @@ pub fn prepare(path: &Path, asked_json: &str, out: &Path) -> Result<String, Stri
         recorded,
         causes: causes(&work),
         hz: tick(&recording.preemptions),
-        state: head.state.as_ref().is_some_and(|state| state.kernel != Kernel::default()),
+        state: head.state.as_ref().is_some_and(|state| !state.kernel.settings.is_empty()),
+        tick: head.state.as_ref().is_some_and(|state| state.kernel.tick_ns.is_some()),
         treated: head.state.is_some(),
         fixed_work,
     })

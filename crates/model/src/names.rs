@@ -22,6 +22,9 @@ pub struct Names {
     /// Marks, by index.
     #[serde(default)]
     pub marks: Vec<String>,
+    /// The length of the kernel's clock tick, ns, where the writer knows it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tick: Option<Nanos>,
     /// Groups that are made for a run, from number 1 on. None in recordings that do not say how tasks were treated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub groups: Option<Vec<RunGroup>>,

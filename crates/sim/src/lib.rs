@@ -179,6 +179,7 @@ pub fn names(scenario: &Scenario) -> Result<Names, RunError> {
         jobs: scenario.workload.keys().cloned().collect(),
         servers: servers.iter().map(|name| (*name).to_owned()).collect(),
         marks: programs::compile(scenario)?.marks,
+        tick: Some((1e9 / scenario.machine.clock.hz.get().0).round() as Nanos).filter(|&tick| tick > 0),
         groups: Some(RunGroup::all(&scenario.groups)),
     })
 }

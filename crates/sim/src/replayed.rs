@@ -3,7 +3,7 @@
 use schedlab_model::{
     Nanos,
     event::NO_TASK,
-    replay::{Act, Replay, Waking},
+    replay::{Act, Packed, Replay, Waking},
     scenario::Scenario,
     task::{CpuId, TaskId},
 };
@@ -45,6 +45,13 @@ pub(crate) struct Cursor {
     pub waking: Option<(Nanos, bool)>,
     /// Whether it waits for another task.
     pub for_task: bool,
+}
+
+/// Where a stream goes on that has come to its end, because its task was faster than in the recording: at its begin, but for the time at
+/// which the task came, if it keeps no other times. It comes once.
+fn again(acts: &[Packed]) -> u32 {
+    let keeps_time = |act: &Packed| matches!(act.act(), Act::Until(_));
+    u32::from(acts.len() > 1 && keeps_time(&acts[0]) && !acts[1..].iter().any(keeps_time))
 }
 
 impl Replayed {
@@ -101,8 +108,12 @@ impl Replayed {
     pub fn next(&mut self, task: TaskId) -> (Option<Act>, u32) {
         let act = self.peek(task);
         let cursor = &mut self.cursors[task as usize];
-        cursor.at = if act.is_some() { cursor.at + 1 } else { 0 };
-        cursor.pass += u32::from(act.is_none());
+        if act.is_some() {
+            cursor.at += 1;
+        } else {
+            cursor.at = again(&self.recording.streams[cursor.stream as usize].acts);
+            cursor.pass += 1;
+        }
         (act, cursor.pass)
     }
 

@@ -74,6 +74,18 @@ fn a_task_waits_for_the_progress_of_another_and_not_for_a_time() {
 }
 
 #[test]
+fn a_task_that_is_faster_than_it_was_goes_on_at_once_unless_it_keeps_times() {
+    // It came at 10 ns; whatever it does then is done again after that, and again.
+    let comes = stream(&[Act::Until(10), Act::Compute(10), Act::Sleep(20)]);
+    let events = run(&scenario(vec![comes], 100, "fifo", 1, 130));
+    assert_eq!(leaves(&events, 0), [0, 20, 50, 80, 110]);
+    // Times of the recording come again when it would begin again.
+    let keeps = stream(&[Act::Until(10), Act::Compute(5), Act::Until(50), Act::Compute(5)]);
+    let events = run(&scenario(vec![keeps], 100, "fifo", 1, 180));
+    assert_eq!(leaves(&events, 0), [0, 15, 55, 115, 155]);
+}
+
+#[test]
 fn an_answer_that_is_there_is_not_waited_for() {
     let early = stream(&[Act::Signal(0), Act::Exit]);
     let late = stream(&[Act::Compute(10), Act::Wait(0), Act::Compute(10), Act::Exit]);

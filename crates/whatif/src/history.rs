@@ -80,11 +80,16 @@ impl History {
                 Step::Found(_) => needs_answers,
                 _ => true,
             });
-            // What would end its last wait is not recorded. One that mostly waits for others begins anew, and does so again.
+            // What would end its last wait is not recorded. One that mostly waits for others begins anew, and does so again; one that
+            // mostly sleeps for some time does that once more.
             if let State::Waiting(from, _) = task.state
                 && !task.mostly_waits_for(&lasting)
             {
-                task.steps.push(Step::Wait { from, to: end, cause: Cause::Outside });
+                let (to, cause) = match task.usual_sleep() {
+                    Some(length) => (end.max(from.saturating_add(length)), Cause::Timer),
+                    None => (end, Cause::Outside),
+                };
+                task.steps.push(Step::Wait { from, to, cause });
             }
             if let Some(name) = usize::try_from(task.named).ok().and_then(|at| self.names.get(at)) {
                 task.name.clone_from(name);

@@ -141,7 +141,7 @@ def assumptions(one: Prepared, notes: list[str]) -> list[str]:
         return [f"the policy is {scheduler['name']}{variant}, {kernel}", *notes]
     settings = [
         f"the policy is {scheduler['name']}{variant}, {kernel}, with its default settings",
-        f"{hz.removesuffix('/s')} ticks a second, {ticks}",
+        *([] if found["tick"] else [f"{hz.removesuffix('/s')} ticks a second, {ticks}"]),
     ]
     if found["treated"]:
         return [*settings, *notes]

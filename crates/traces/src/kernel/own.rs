@@ -277,6 +277,7 @@ impl<L: Listener> Own<'_, L> {
         let processor = |number| state::Processor { number, ..state::Processor::default() };
         Some(Box::new(State {
             version: state::VERSION,
+            kernel: state::Kernel { tick_ns: self.names.tick, ..state::Kernel::default() },
             processors: (0..self.names.processors).map(processor).collect(),
             tasks: self.first.iter().filter_map(|(&task, first)| first.state(task, groups)).collect(),
             tasks_left_out: self.left_out,

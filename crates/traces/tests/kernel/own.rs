@@ -135,8 +135,10 @@ fn how_tasks_are_treated_is_the_state_at_the_start() {
     let group = |name: &str, parent, quota| RunGroup { name: name.to_owned(), parent, weight: 512, quota, burst: 0 };
     let groups = vec![group("all", 0, None), group("some", 1, Some((5, 20)))];
     let jobs = vec!["job".to_owned()];
-    let (head, heard) =
-        hear(&record(&events, &Names { processors: 68, jobs, groups: Some(groups), ..Names::default() }));
+    let (head, heard) = hear(&record(
+        &events,
+        &Names { processors: 68, jobs, tick: Some(4), groups: Some(groups), ..Names::default() },
+    ));
     let state = head.unwrap().state.unwrap();
     let found: Vec<_> = state.tasks.iter().map(|it| (it.pid, it.nice, it.policy, it.priority, it.slice_ns)).collect();
     let expected = [(1, 5, 0, 0, 0), (2, 0, 2, 10, 0), (3, 0, 3, 0, 3_000_000), (4, 0, 6, 0, 0)];
@@ -149,7 +151,7 @@ fn how_tasks_are_treated_is_the_state_at_the_start() {
     let found: Vec<_> =
         state.groups.iter().map(|it| (it.path.as_str(), it.shares, it.quota_ns, it.period_ns)).collect();
     assert_eq!(found, [("/all", Some(512), None, None), ("/all/some", Some(512), Some(5), Some(20))]);
-    assert_eq!(state.processors.len(), 68);
+    assert_eq!((state.processors.len(), state.kernel.tick_ns), (68, Some(4)));
     let switches = heard.found().into_iter().filter(|event| event.kind == Kind::Switch);
     let found: Vec<_> = switches.map(|event| ((event.value >> 32) as i32, event.value as u32 as i32)).collect();
     assert_eq!(found, [(120, 125), (125, 89), (127, -1)], "and as they are treated then");

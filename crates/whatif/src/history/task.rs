@@ -3,6 +3,7 @@
 use crate::{
     causes::Cause,
     halting::Halting,
+    timers::median,
     treatment::{Places, Policy, Treatment},
 };
 use schedlab_traces::kernel::{Left, Pid};
@@ -137,6 +138,16 @@ impl Task {
             }
         }
         2 * by_tasks > all
+    }
+
+    /// How long it sleeps, in the median, if timers ended more than half of its waits.
+    pub(super) fn usual_sleep(&self) -> Option<u64> {
+        let waits = self.steps.iter().filter_map(|step| match *step {
+            Step::Wait { from, to, cause } => Some((cause == Cause::Timer, to.saturating_sub(from))),
+            _ => None,
+        });
+        let (sleeps, others): (Vec<_>, Vec<_>) = waits.partition(|&(by_timer, _)| by_timer);
+        (sleeps.len() > others.len()).then(|| median(sleeps.into_iter().map(|(_, length)| length).collect()))
     }
 
     /// It left by a switch that was not recorded and is woken now: it had left to sleep. From when on.
