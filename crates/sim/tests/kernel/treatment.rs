@@ -170,16 +170,18 @@ fn a_recording_says_how_each_task_is_treated_at_first_and_from_when_it_is_change
 fn a_recording_has_what_a_task_asks_for_itself_and_no_reservation_that_was_refused() {
     let text = r#"
         shared.x = { lock = { ceiling = 45 } }
-        workload.lent = { steps = [{ lock = "x" }, { compute = "5ms" }, { fork = [{ compute = "1ms" }] }, { unlock = "x" }, "wait"] }
+        workload.lent = { policy = "fifo", priority = 10, steps = [
+            { lock = "x" }, { compute = "5ms" }, { fork = [{ compute = "1ms" }] }, { unlock = "x" }, "wait"] }
         workload.refused = { count = 2, policy = "deadline", reservation = { runtime = "6ms", period = "10ms" },
             steps = [{ compute = "20ms" }] }
     "#;
     let run = on("\"uniform\"", "eevdf", text);
-    assert_eq!(run.of(Kind::Refused).count(), 1);
-    let refused = run.of(Kind::Refused).next().unwrap().task;
-    let last = |task| run.of(Kind::Treated).filter(|it| it.task == task).last().map(|it| Attributes::of(it.a).policy);
-    let of: Vec<_> = (0..4).map(last).collect();
-    let granted = 3 - refused;
-    assert_eq!((of[granted as usize], of[refused as usize]), (Some(Policy::Deadline), None));
-    assert_eq!((of[0], of[3].unwrap_or_default()), (None, Policy::Other), "the lent priority is nobody's own");
+    let of = |task| run.of(Kind::Treated).filter(move |event| event.task == task).map(|event| Attributes::of(event.a));
+    let fifo = Attributes { policy: Policy::Fifo, priority: 10, group: 0 };
+    assert_eq!(of(0).collect::<Vec<_>>(), [fifo], "what the lock lends is not its own");
+    assert_eq!(of(3).last(), Some(fifo), "nor its child's");
+    let refused: Vec<_> = run.of(Kind::Refused).map(|event| event.task).collect();
+    let [refused] = refused[..] else { panic!("both have no room: {refused:?}") };
+    let granted = of(3 - refused).map(|it| it.policy).collect::<Vec<_>>();
+    assert_eq!((granted.as_slice(), of(refused).count()), (&[Policy::Deadline][..], 0));
 }
