@@ -57,9 +57,11 @@ struct Prepared {
     causes: BTreeMap<String, Ended>,
     /// Ticks a second, if the recording shows them.
     hz: Option<u64>,
-    /// Whether it has the kernel's settings at the start, the length of the tick, and slices, policies, processors and groups of tasks.
+    /// Whether it has the kernel's settings at the start.
     state: bool,
+    /// Whether it has the length of the tick.
     tick: bool,
+    /// Whether it has slices, policies, processors and groups of tasks.
     treated: bool,
     /// The job whose end ended the recording, and when, s.
     fixed_work: Option<(String, f64)>,

@@ -95,8 +95,9 @@ pub enum Kind {
     /// A task may use only these processors from now on. `a`: a bit for each of the 64 from 64 times `b` on; several events, of
     /// which that with the first processors comes last. A new task may use all until this says otherwise.
     Allowed,
-    /// A task asks to be treated so from now on; what is lent to it is not in it. `flag`: nice + 128; `a`: [`Attributes::packed`]; `b`: the slice that it requests, ns, or 0.
-    /// A new task has the nice value of its `Created`, and is an ordinary one of the root group until this says otherwise.
+    /// What a task asks for from now on, without what a lock lends to it. `flag`: nice + 128; `a`: [`Attributes::packed`]; `b`: the
+    /// slice that it requests, ns, or 0. A new task has the nice value of its `Created`, and is an ordinary one of the root group
+    /// until this says otherwise.
     Treated,
 }
 

@@ -8,8 +8,10 @@ from schedlab.units import counted, digits
 
 #: Losses that are named one by one.
 LOSSES = 5
-#: A turn that the end cuts off is named if it is so much of the recording; so many of them.
-CUT_OFF, NAMED = 0.01, 5
+#: A turn that the end cuts off is named from this share of the recording on.
+CUT_OFF = 0.01
+#: Tasks with such turns that are named one by one.
+NAMED = 5
 #: Causes of sleep as people read them.
 CAUSES = {
     "task": "another task",

@@ -104,7 +104,7 @@ struct Own<'a, L> {
     processors: Vec<Processor>,
     /// By task, the kernel's priority.
     priorities: Vec<i16>,
-    /// How the tasks that no task of the run has made were treated when they began; the first so many.
+    /// How the tasks that no task of the run has made were treated when they began; at most [`state::MOST_TASKS`].
     first: BTreeMap<TaskId, First>,
     /// How many more there were.
     left_out: u64,
