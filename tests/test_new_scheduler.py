@@ -50,7 +50,7 @@ def test_three_files_are_all_that_its_author_must_finish(tree):
     written = [f"{SCHEDULERS}/classic/lucky_dip.rs", "crates/sim/tests/lucky_dip.rs", "scripts/faults/lucky_dip.toml"]
     assert re.findall(r"^wrote (.*)$", done.stdout, re.MULTILINE) == written
     for file in (tree / name for name in written[:2]):
-        file.write_text(re.sub(r"TODO ?", "done ", file.read_text()))
+        file.write_text(file.read_text().replace("TODO", "done"))
     packages = ("--package=schedlab-policies", "--package=schedlab-sim")
     tested = cargo(tree, "test", *packages, "--lib", "--test=lucky_dip", "--offline", "--locked", QUICKLY)
     assert tested.returncode == 0, tested.stdout + tested.stderr

@@ -223,8 +223,7 @@ impl<L: Listener> Own<'_, L> {
         let left = match of.flag {
             flag if flag == Leave::Blocked as u8 => Left::Sleeping,
             flag if flag == Leave::Exited as u8 => Left::Dead,
-            // The run stopped, not the task.
-            flag if flag == Leave::Stopped as u8 => return,
+            // The run stopped, not the task, which has run until then: it is given as preempted, as at the end of a replay.
             _ => Left::Runnable,
         };
         self.processors[usize::from(of.cpu)] = Processor { task, leaves: Some((of.time, left)) };

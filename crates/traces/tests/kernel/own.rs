@@ -206,8 +206,8 @@ fn what_a_switch_takes_belongs_to_the_next_task() {
     ];
     let (_, heard) = hear(&record(&events, &Names::default()));
     let switches: Vec<_> = heard.found().iter().map(|event| (event.time, event.task, event.other)).collect();
-    // The second task gets its processor back, which is no switch; the run stops while it has it.
-    assert_eq!(switches, [(10, 0, 1), (20, 1, 2)]);
+    // The second task gets its processor back, which is no switch; it has it until the run stops.
+    assert_eq!(switches, [(10, 0, 1), (20, 1, 2), (40, 2, 0)]);
 }
 
 #[test]
