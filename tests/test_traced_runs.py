@@ -184,6 +184,34 @@ def test_a_kernel_s_recording_that_ends_within_a_turn_says_so(schedlab):
     assert groups["hog"]["share_pct"]["recorded"] == pytest.approx(100)
 
 
+BARRIER = """
+duration = "4s"
+seeds = [1]
+metrics = ["tasks.workers.share"]
+machine = { preset = "uniform", processors = 2 }
+scheduler = { name = "eevdf" }
+shared.round = { barrier = 4 }
+workload.workers = { count = 4, passes = "forever", steps = [
+    { compute = { uniform = ["3ms", "7ms"] } }, { barrier = "round" },
+] }
+"""
+
+
+def test_whatif_knows_tasks_that_meet_at_a_barrier_whichever_comes_last(schedlab):
+    """In a recording the last one wakes the others. With a processor for each another is the last."""
+    (schedlab.folder / "load.toml").write_text(BARRIER)
+    schedlab.ok("run", "load.toml", "--trace", "run.recording")
+    found = json.loads(schedlab.ok("whatif", "run.recording", "--processors", "4", "--json"))
+    (said,) = [line for line in found["assumptions"] if "barrier" in line]
+    assert said.startswith("4 tasks (workers) met ")
+    run = schedlab.json("run", "load.toml", "--set", "machine.processors=4", "--set", "seeds=[2, 3, 4]")
+    truth = 4 * run["cells"][0]["metrics"]["tasks.workers.share"]["mean"]
+    share = found["groups"]["workers"]["share_pct"]
+    assert share["low"] < truth < share["high"]
+    assert share["predicted"] == pytest.approx(truth, abs=4)
+    assert truth < 340, "they wait for each other, each on its own processor"
+
+
 def test_whatif_says_how_long_a_recorded_run_of_fixed_work_takes(schedlab):
     (schedlab.folder / "load.toml").write_text(
         """

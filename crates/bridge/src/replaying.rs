@@ -16,7 +16,7 @@ use schedlab_whatif::{
 };
 use serde::{Deserialize, Serialize};
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs::File,
     io::{BufWriter, Write},
     path::Path,
@@ -55,6 +55,8 @@ struct Prepared {
     recorded: Report,
     /// By name of tasks, what ended their waits.
     causes: BTreeMap<String, Ended>,
+    /// Tasks that meet at barriers.
+    barriers: Vec<Barrier>,
     /// Ticks a second, if the recording shows them.
     hz: Option<u64>,
     /// Whether it has the kernel's settings at the start.
@@ -65,6 +67,17 @@ struct Prepared {
     treated: bool,
     /// The job whose end ended the recording, and when, s.
     fixed_work: Option<(String, f64)>,
+}
+
+/// Tasks that all wait until the last of them has come.
+#[derive(Serialize)]
+struct Barrier {
+    /// How many.
+    tasks: usize,
+    /// Their names.
+    names: BTreeSet<String>,
+    /// How often they did.
+    rounds: usize,
 }
 
 #[derive(Serialize, Default)]
@@ -131,6 +144,7 @@ pub fn prepare(path: &Path, asked_json: &str, out: &Path) -> Result<String, Stri
         names,
         recorded,
         causes: causes(&work),
+        barriers: barriers(&recording),
         hz: tick(&recording.preemptions),
         state: head.state.as_ref().is_some_and(|state| !state.kernel.settings.is_empty()),
         tick: head.state.as_ref().is_some_and(|state| state.kernel.tick_ns.is_some()),
@@ -146,6 +160,16 @@ fn host(recording: &Recording, head: &Head) -> Host {
     let known = head.state.as_ref().map(|state| state.processors.iter().map(|processor| processor.number).collect());
     let processors = known.unwrap_or_else(|| recording.processors.clone());
     Host { processors, hz, release: head.release.clone() }
+}
+
+fn barriers(recording: &Recording) -> Vec<Barrier> {
+    let names = |tasks: &[usize]| tasks.iter().map(|&task| recording.tasks[task].name.clone()).collect();
+    let of = |barrier: &schedlab_whatif::Barrier| Barrier {
+        tasks: barrier.tasks.len(),
+        names: names(&barrier.tasks),
+        rounds: barrier.rounds,
+    };
+    recording.barriers.iter().map(of).collect()
 }
 
 fn causes(work: &Work) -> BTreeMap<String, Ended> {

@@ -9,13 +9,14 @@
 //! wait       until the edge is there; at once if it is
 //! until      a time of the recording's own (an arrival, a periodic timer); at once if it has passed
 //! sleep      so long from now on (a relative timer, a device)
+//! meet       until all tasks that have the meeting of that number have come to it
 //! begin      the stream of that number is created, as a child
 //! exit       the task ends
 //! ```
 //!
 //! An *edge* is one recorded wakeup of one task by another. A stream without an exit begins anew when it is through, one *pass* later: its
 //! edges are counted, and its times move on by the length of the recording. So a pass of one stream needs the same pass of those
-//! that it waits for, and no order of the recording can be turned round.
+//! that it waits for, and no order of the recording can be turned round. A *meeting* is a round of a barrier, whichever task comes last.
 
 use crate::Nanos;
 use std::{collections::BTreeMap, fmt};
@@ -35,6 +36,8 @@ pub enum Act {
     Sleep(Nanos),
     /// Creates the task of that stream.
     Begin(u32),
+    /// Waits until all tasks that have the meeting of that number have come to it.
+    Meet(u32),
     /// Ends.
     Exit,
 }
@@ -57,6 +60,7 @@ impl From<Act> for Packed {
             Act::Sleep(length) => (4, length),
             Act::Begin(stream) => (5, stream.into()),
             Act::Exit => (6, 0),
+            Act::Meet(meeting) => (7, meeting.into()),
         };
         Packed(kind << BITS | number.min(NUMBER))
     }
@@ -68,7 +72,7 @@ impl Packed {
         self.0
     }
 
-    /// From a file; bits that no act has are an exit.
+    /// From a file.
     pub fn of_bits(bits: u64) -> Packed {
         Packed(bits)
     }
@@ -84,7 +88,8 @@ impl Packed {
             3 => Act::Until(number),
             4 => Act::Sleep(number),
             5 => Act::Begin(number as u32),
-            _ => Act::Exit,
+            6 => Act::Exit,
+            _ => Act::Meet(number as u32),
         }
     }
 }
@@ -108,6 +113,8 @@ pub struct Stream {
     pub begun: bool,
     /// The processor where it was first seen, and begins, if the recording shows it.
     pub cpu: Option<u16>,
+    /// Whether what it waits for are locks: those that wake it do not say that they wait soon, as those that write into a pipe do.
+    pub locks: bool,
     /// What it does.
     pub acts: Vec<Packed>,
 }
@@ -190,6 +197,7 @@ mod tests {
             Act::Until(1 << 60),
             Act::Sleep(1),
             Act::Begin(3),
+            Act::Meet(9),
             Act::Exit,
         ];
         for act in all {

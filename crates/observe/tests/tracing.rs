@@ -105,13 +105,14 @@ fn a_recording_of_a_run_says_how_its_jobs_are_treated() {
         let path = tempfile::NamedTempFile::new().unwrap();
         recorded.write(path.path(), roster).unwrap();
         let reader = Reader::new(std::fs::File::open(path.path()).unwrap()).unwrap();
-        let groups = reader.names().groups.clone();
+        let (groups, tick) = (reader.names().groups.clone(), reader.names().tick);
         let events = reader.map(Result::unwrap).filter(|event| event.kind == Kind::Treated);
-        (groups, events.map(|event| (event.task, Attributes::of(event.a))).collect::<Vec<_>>())
+        (groups, events.map(|event| (event.task, Attributes::of(event.a))).collect::<Vec<_>>(), tick)
     };
-    assert_eq!(text(&roster), (None, vec![]), "where it is not known, nothing says that they are ordinary");
-    let (groups, found) = text(&Roster { treated, ..roster });
+    assert_eq!(text(&roster), (None, vec![], None), "where it is not known, nothing says that they are ordinary");
+    let (groups, found, tick) = text(&Roster { treated, tick_ns: Some(4_000_000), ..roster });
     assert_eq!((groups.unwrap().len(), found.as_slice()), (0, &[(0, real_time)][..]));
+    assert_eq!(tick, Some(4_000_000));
 }
 
 #[test]

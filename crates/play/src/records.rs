@@ -7,7 +7,7 @@ use crate::{
     setup::Setup,
     shared::{Slot, Trouble},
 };
-use schedlab_linux::{Fault, sched};
+use schedlab_linux::{Fault, clock::tick, sched};
 use schedlab_metrics::find;
 use schedlab_model::{
     event::Attributes,
@@ -143,6 +143,7 @@ fn roster(run: &FinishedRun<'_>) -> Roster {
         allowed: allowed(setup),
         treated: treated(setup),
         groups: setup.run_groups.clone(),
+        tick_ns: tick().filter(|ns| *ns > 0),
         begin_ns: run.span.0,
         end_ns: run.span.1,
     }

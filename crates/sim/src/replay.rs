@@ -29,46 +29,60 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         if delay > 0 {
             return Flow::Burst(delay, Mode::System);
         }
+        loop {
+            if let Some(flow) = self.replay_act(cpu, task) {
+                return flow;
+            }
+        }
+    }
+
+    /// The next act. Gives nothing where the task has woken others and wakes more or waits in the same call, before one of them can preempt it.
+    fn replay_act(&mut self, cpu: usize, task: TaskId) -> Option<Flow> {
+        let now = self.now;
+        let Some(replayed) = &mut self.replayed else { return Some(Flow::Continue) };
         let (act, pass) = replayed.next(task);
         let (span, jitter) = (replayed.recording.span, replayed.recording.jitter);
         let rng = &mut self.processes[task as usize].rng;
         match act {
             Some(Act::Compute(length)) => {
                 let by = (u128::from(length) * u128::from(jitter.compute_permille) / 1000) as Nanos;
-                return Flow::Burst(varied(length, by, rng), Mode::User);
+                return Some(Flow::Burst(varied(length, by, rng), Mode::User));
             }
             Some(Act::Signal(edge)) => {
-                let woken = replayed.signal(edge);
-                let waits =
-                    matches!(replayed.peek(task), Some(Act::Signal(_) | Act::Wait(_) | Act::Until(_) | Act::Sleep(_)));
+                let (woken, goes_on) = (replayed.signal(edge), replayed.wakes_or_waits(task));
                 if let Some(woken) = woken {
                     self.complete(woken);
                 }
-                // It waits in the same call, before the woken task can preempt it.
-                if waits {
-                    return self.replay(cpu, task);
+                if goes_on {
+                    return None;
+                }
+            }
+            Some(Act::Meet(meeting)) => {
+                let (others, goes_on) = (replayed.meet(task, meeting), replayed.wakes_or_waits(task));
+                let Some(others) = others else { return Some(self.await_others(cpu, task, Wait::Lock)) };
+                others.into_iter().for_each(|woken| self.complete(woken));
+                if goes_on {
+                    return None;
                 }
             }
             Some(Act::Wait(edge)) if replayed.edges[edge as usize].times <= pass => {
                 replayed.edges[edge as usize].waiter = task;
-                replayed.cursors[task as usize].for_task = true;
-                replayed.vacate(cpu, now);
-                self.block(cpu, State::Waiting(Wait::Pipe));
-                return Flow::Stop;
+                let locks = replayed.waits_for_locks(task);
+                return Some(self.await_others(cpu, task, if locks { Wait::Lock } else { Wait::Pipe }));
             }
             Some(Act::Until(time)) => {
                 let time = varied(time.saturating_add(span.saturating_mul(pass.into())), jitter.time, rng);
                 replayed.cursors[task as usize].for_task = false;
                 if time > now {
                     replayed.vacate(cpu, now);
-                    return self.call(cpu, task, Call::Sleep(time));
+                    return Some(self.call(cpu, task, Call::Sleep(time)));
                 }
             }
             Some(Act::Sleep(length)) => {
                 replayed.cursors[task as usize].for_task = false;
                 replayed.vacate(cpu, now);
                 let until = now.saturating_add(varied(length, jitter.time.min(length / 20), rng));
-                return self.call(cpu, task, Call::Sleep(until));
+                return Some(self.call(cpu, task, Call::Sleep(until)));
             }
             Some(Act::Begin(stream)) => self.begin_stream(task, stream),
             Some(Act::Exit) => {
@@ -78,7 +92,18 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             }
             Some(Act::Wait(_)) | None => {}
         }
-        Flow::Continue
+        Some(Flow::Continue)
+    }
+
+    /// The task waits until others have come as far as it needs.
+    fn await_others(&mut self, cpu: usize, task: TaskId, wait: Wait) -> Flow {
+        let now = self.now;
+        if let Some(replayed) = &mut self.replayed {
+            replayed.cursors[task as usize].for_task = true;
+            replayed.vacate(cpu, now);
+        }
+        self.block(cpu, State::Waiting(wait));
+        Flow::Stop
     }
 
     /// The processor on which a task of the recording begins, if it may be there.

@@ -17,6 +17,7 @@ pub const NONE: u32 = u32::MAX;
 pub(crate) struct Replayed {
     pub recording: Arc<Replay>,
     pub edges: Vec<Edge>,
+    meetings: Vec<Meeting>,
     /// By stream, the task that does it.
     pub tasks: Vec<TaskId>,
     /// By task.
@@ -32,6 +33,15 @@ pub(crate) struct Edge {
     pub waiter: TaskId,
 }
 
+/// A round of a barrier.
+#[derive(Debug, Clone, Default)]
+struct Meeting {
+    /// How many tasks have it, those that have ended left out.
+    of: usize,
+    /// Those that have come and wait for the others. A task cannot come to it in another pass before all have come in this one.
+    waiting: Vec<TaskId>,
+}
+
 /// Where a task is in its stream.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cursor {
@@ -43,7 +53,7 @@ pub(crate) struct Cursor {
     pub woken: u32,
     /// When it was woken, and whether the processor was idle, until it runs.
     pub waking: Option<(Nanos, bool)>,
-    /// Whether it waits for another task.
+    /// Whether it waits for other tasks.
     pub for_task: bool,
 }
 
@@ -54,14 +64,28 @@ fn again(acts: &[Packed]) -> u32 {
     u32::from(acts.len() > 1 && keeps_time(&acts[0]) && !acts[1..].iter().any(keeps_time))
 }
 
+/// The rounds of barriers that the streams name.
+fn meetings(recording: &Replay) -> Vec<Meeting> {
+    let mut meetings: Vec<Meeting> = Vec::new();
+    for act in recording.streams.iter().flat_map(|stream| &stream.acts) {
+        if let Act::Meet(number) = act.act() {
+            let number = number as usize;
+            meetings.resize(meetings.len().max(number + 1), Meeting::default());
+            meetings[number].of += 1;
+        }
+    }
+    meetings
+}
+
 impl Replayed {
     /// What the jobs of a scenario replay.
     pub fn of(scenario: &Scenario) -> Option<Box<Replayed>> {
         let recording = scenario.recording.as_ref()?.work.clone()?;
         let edges = vec![Edge { times: 0, waiter: NO_TASK }; recording.edges as usize];
+        let meetings = meetings(&recording);
         let tasks = vec![NO_TASK; recording.streams.len()];
         let vacated = vec![Nanos::MAX; scenario.machine.processors.get().into()];
-        Some(Box::new(Replayed { recording, edges, tasks, cursors: Vec::new(), vacated }))
+        Some(Box::new(Replayed { recording, edges, meetings, tasks, cursors: Vec::new(), vacated }))
     }
 
     /// The streams of each job.
@@ -104,6 +128,11 @@ impl Replayed {
         self.recording.streams[cursor.stream as usize].cpu
     }
 
+    /// Whether what it waits for are locks.
+    pub fn waits_for_locks(&self, task: TaskId) -> bool {
+        self.recording.streams[self.cursors[task as usize].stream as usize].locks
+    }
+
     /// The next act of a task, none at the end of its stream, and its pass.
     pub fn next(&mut self, task: TaskId) -> (Option<Act>, u32) {
         let act = self.peek(task);
@@ -123,6 +152,12 @@ impl Replayed {
         acts.get(cursor.at as usize).map(|act| act.act())
     }
 
+    /// Whether it wakes another or waits next.
+    pub fn wakes_or_waits(&self, task: TaskId) -> bool {
+        let next = self.peek(task);
+        matches!(next, Some(Act::Signal(_) | Act::Wait(_) | Act::Until(_) | Act::Sleep(_) | Act::Meet(_)))
+    }
+
     /// The edge has come once more; gives the task that it wakes.
     pub fn signal(&mut self, edge: u32) -> Option<TaskId> {
         let edge = &mut self.edges[edge as usize];
@@ -133,18 +168,38 @@ impl Replayed {
         Some(std::mem::replace(&mut edge.waiter, NO_TASK))
     }
 
-    /// A task that ends leaves no other waiting for it: its edges are there for ever. Gives the tasks that waited.
+    /// The task has come to a meeting. Gives the others if it is the last, whom it wakes; else it waits.
+    pub fn meet(&mut self, task: TaskId, meeting: u32) -> Option<Vec<TaskId>> {
+        let meeting = &mut self.meetings[meeting as usize];
+        if meeting.waiting.len() + 1 < meeting.of {
+            meeting.waiting.push(task);
+            return None;
+        }
+        Some(std::mem::take(&mut meeting.waiting))
+    }
+
+    /// A task that ends leaves no other waiting for it: its edges are there for ever, and its meetings do without it. Gives the tasks that
+    /// waited.
     pub fn end(&mut self, task: TaskId) -> Vec<TaskId> {
         let stream = &self.recording.streams[self.cursors[task as usize].stream as usize];
-        let signals = stream.acts.iter().filter_map(|act| match act.act() {
-            Act::Signal(edge) => Some(edge as usize),
-            _ => None,
-        });
         let mut woken = Vec::new();
-        for edge in signals {
-            self.edges[edge].times = u32::MAX;
-            let waiter = std::mem::replace(&mut self.edges[edge].waiter, NO_TASK);
-            woken.extend((waiter != NO_TASK).then_some(waiter));
+        for act in &stream.acts {
+            match act.act() {
+                Act::Signal(edge) => {
+                    let edge = &mut self.edges[edge as usize];
+                    edge.times = u32::MAX;
+                    let waiter = std::mem::replace(&mut edge.waiter, NO_TASK);
+                    woken.extend((waiter != NO_TASK).then_some(waiter));
+                }
+                Act::Meet(meeting) => {
+                    let meeting = &mut self.meetings[meeting as usize];
+                    meeting.of -= 1;
+                    if meeting.waiting.len() == meeting.of {
+                        woken.append(&mut meeting.waiting);
+                    }
+                }
+                _ => {}
+            }
         }
         woken
     }
@@ -158,7 +213,7 @@ impl Replayed {
             match act.act() {
                 Act::Compute(length) => sum = sum.saturating_add(length),
                 Act::Signal(_) | Act::Begin(_) => {}
-                Act::Wait(_) | Act::Until(_) | Act::Sleep(_) | Act::Exit => break,
+                Act::Wait(_) | Act::Until(_) | Act::Sleep(_) | Act::Meet(_) | Act::Exit => break,
             }
         }
         sum

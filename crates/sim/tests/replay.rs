@@ -174,16 +174,59 @@ fn a_task_begins_on_the_processor_where_it_was_seen_first_if_there_is_one() {
     assert_eq!((begins(Some(0)), begins(Some(1)), begins(Some(7))), (Some(0), Some(1), begins(None)));
 }
 
-/// Recordings whose waits were all answered: each edge is given by a task at an earlier moment than it is waited for.
+#[test]
+fn tasks_that_meet_wait_until_the_last_has_come_whichever_that_is() {
+    let comes = |after| stream(&[Act::Compute(after), Act::Meet(0), Act::Compute(5), Act::Exit]);
+    for [first, second, third] in [[10, 20, 30], [30, 20, 10], [10, 30, 20]] {
+        let events = run(&scenario(vec![comes(first), comes(second), comes(third)], 100, "fifo", 3, 1000));
+        for (task, came) in (0..).zip([first, second, third]) {
+            let wanted: &[u64] = if came == 30 { &[35] } else { &[came, 35] };
+            assert_eq!(leaves(&events, task), wanted);
+        }
+    }
+}
+
+#[test]
+fn tasks_that_begin_anew_meet_again_and_do_without_those_that_have_ended() {
+    let (fast, slow) = (stream(&[Act::Compute(10), Act::Meet(0)]), stream(&[Act::Compute(30), Act::Meet(0)]));
+    let ends = stream(&[Act::Compute(50), Act::Meet(0), Act::Exit]);
+    let events = run(&scenario(vec![fast, slow, ends], 100, "fifo", 3, 145));
+    assert_eq!(leaves(&events, 0), [10, 60, 90, 120]);
+    assert_eq!(leaves(&events, 1), [30], "it is the last from then on");
+    assert_eq!(leaves(&events, 2), [50]);
+}
+
+#[test]
+fn a_task_that_ends_lets_those_go_that_waited_only_for_it() {
+    // Two meet in every pass; the third has the meeting, too, and ends before it has come to it.
+    let meets = stream(&[Act::Compute(10), Act::Meet(0)]);
+    let ends = stream(&[Act::Compute(35), Act::Exit, Act::Meet(0)]);
+    let events = run(&scenario(vec![meets.clone(), meets, ends], 100, "fifo", 3, 60));
+    assert_eq!((leaves(&events, 0)[0], leaves(&events, 1)[0]), (10, 10));
+    assert_eq!(leaves(&events, 2), [35]);
+    let again = |task| leaves(&events, task).into_iter().filter(|&time| time > 35).collect::<Vec<_>>();
+    assert_eq!([again(0), again(1)].concat().iter().min(), Some(&45));
+}
+
+#[test]
+fn a_task_may_wake_very_many_before_it_waits() {
+    let wakes = stream(&[vec![Act::Signal(0); 500_000], vec![Act::Sleep(10), Act::Exit]].concat());
+    assert_eq!(leaves(&run(&scenario(vec![wakes], 100, "fifo", 1, 1000)), 0), [0, 10]);
+}
+
+/// Recordings whose waits were all answered: each edge is given by a task at an earlier moment than it is waited for. At some moments two to
+/// four tasks meet.
 fn any_recording() -> impl Strategy<Value = Vec<Stream>> {
-    let moment = (0..4_usize, 0..4_usize, 1..50_u64);
+    let moment = (0..4_usize, 0..4_usize, 1..50_u64, prop::option::weighted(0.2, 2..=4_usize));
     prop::collection::vec(moment, 1..60).prop_map(|moments| {
         let mut acts: Vec<Vec<Act>> = vec![Vec::new(); 4];
-        for (edge, (from, to, length)) in (0..).zip(moments) {
+        for (number, (from, to, length, meet)) in (0..).zip(moments) {
             acts[from].push(Act::Compute(length));
-            if from != to {
-                acts[from].push(Act::Signal(edge));
-                acts[to].push(Act::Wait(edge));
+            if let Some(count) = meet {
+                (from..from + count).for_each(|task| acts[task % 4].push(Act::Meet(number)));
+            } else if from != to {
+                acts[from].push(Act::Signal(number));
+                acts[to].push(Act::Wait(number));
             }
         }
         acts.iter().map(|acts| stream(&[acts.as_slice(), &[Act::Exit]].concat())).collect()

@@ -36,6 +36,8 @@ struct Task {
     begun: bool,
     #[serde(default)]
     cpu: Option<u16>,
+    #[serde(default)]
+    locks: bool,
     acts: u64,
 }
 
@@ -50,6 +52,7 @@ pub fn write(work: &Replay, out: &mut impl Write) -> io::Result<()> {
         job: stream.job.clone(),
         begun: stream.begun,
         cpu: stream.cpu,
+        locks: stream.locks,
         acts: stream.acts.len() as u64,
     };
     let head = Head {
@@ -73,7 +76,7 @@ pub fn write(work: &Replay, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads it. A file that refers to edges or streams that it does not have is refused.
+/// Reads it. A file that refers to edges or streams that it does not have, or to more meetings than it has acts, is refused.
 ///
 /// # Errors
 /// Those of the reader, and `InvalidData` with what is wrong.
@@ -96,22 +99,23 @@ pub fn read(file: &mut impl Read) -> io::Result<Replay> {
     if acts > MOST_ACTS {
         return Err(wrong("it has more steps than any that is written"));
     }
-    let bounds = (head.edges, head.streams.len() as u32);
+    let bounds = (head.edges, acts, head.streams.len() as u32);
     let mut streams = Vec::new();
-    for Task { pid, name, job, begun, cpu, acts } in head.streams {
+    for Task { pid, name, job, begun, cpu, locks, acts } in head.streams {
         let acts = (0..acts).map(|_| act(file, bounds)).collect::<io::Result<Vec<Packed>>>()?;
-        streams.push(Stream { pid, name, job, begun, cpu, acts });
+        streams.push(Stream { pid, name, job, begun, cpu, locks, acts });
     }
     let jitter = Jitter { compute_permille: head.compute_jitter_permille.min(1000), time: head.time_jitter_ns };
     Ok(Replay { streams, edges: head.edges, span: head.span, delays: head.delays, jitter })
 }
 
-fn act(file: &mut impl Read, (edges, streams): (u32, u32)) -> io::Result<Packed> {
+fn act(file: &mut impl Read, (edges, meetings, streams): (u32, u64, u32)) -> io::Result<Packed> {
     let mut bytes = [0; 8];
     file.read_exact(&mut bytes)?;
     let packed = Packed::of_bits(u64::from_le_bytes(bytes));
     match packed.act() {
         Act::Signal(edge) | Act::Wait(edge) if edge >= edges => Err(wrong("a step names an edge that there is not")),
+        Act::Meet(meeting) if u64::from(meeting) >= meetings => Err(wrong("a step names a meeting that there is not")),
         Act::Begin(stream) if stream >= streams => Err(wrong("a step begins a task that there is not")),
         _ => Ok(packed),
     }
@@ -134,6 +138,7 @@ mod tests {
             (0..1_u64 << 60).prop_map(Act::Until),
             (0..1_u64 << 60).prop_map(Act::Sleep),
             (0..2_u32).prop_map(Act::Begin),
+            Just(Act::Meet(0)),
             Just(Act::Exit),
         ]
     }
@@ -143,7 +148,7 @@ mod tests {
             (any::<i32>(), ".{0,15}", any::<bool>(), any::<Option<u16>>(), prop::collection::vec(any_act(), 0..20))
                 .prop_map(|(pid, name, begun, cpu, acts)| {
                     let acts = acts.into_iter().map(Packed::from).collect();
-                    Stream { pid, job: format!("job-{pid}"), name, begun, cpu, acts }
+                    Stream { pid, job: format!("job-{pid}"), name, begun, cpu, locks: begun, acts }
                 });
         (prop::collection::vec(stream, 2..5), any::<u64>()).prop_map(|(streams, span)| {
             let jitter = Jitter { compute_permille: 20, time: 7 };
@@ -171,9 +176,11 @@ mod tests {
             bytes[at] = byte;
             if let Ok(read) = read(&mut &bytes[..]) {
                 let all = read.streams.iter().flat_map(|stream| &stream.acts);
+                let acts = all.clone().count();
                 for act in all {
                     match act.act() {
                         Act::Signal(edge) | Act::Wait(edge) => prop_assert!(edge < read.edges),
+                        Act::Meet(meeting) => prop_assert!((meeting as usize) < acts),
                         Act::Begin(stream) => prop_assert!((stream as usize) < read.streams.len()),
                         _ => {}
                     }

@@ -2,11 +2,14 @@
 //!
 //! Long, because every kind of event changes the same states of tasks and processors.
 
+mod meetings;
 mod recording;
 mod task;
+mod wakeups;
 
 pub(crate) use task::RARE;
 pub use {
+    meetings::Barrier,
     recording::Recording,
     task::{Step, Task},
 };
@@ -14,12 +17,14 @@ pub use {
 use crate::{
     causes::{Cause, Handling},
     halting::{self, Halting},
+    pairing::{Pairing, Shown},
     treatment::{Places, Policy},
 };
 use hashbrown::HashMap;
 use schedlab_model::replay::Waking;
 use schedlab_traces::kernel::{Event, Kind, Left, Listener, Pid};
 use task::State;
+use wakeups::AT_ONCE;
 
 #[derive(Debug, Clone, Copy)]
 struct Processor {
@@ -28,6 +33,8 @@ struct Processor {
     idle: Option<u64>,
     /// Its last event.
     heard: u64,
+    /// Tasks that wait for it, as far as that is known.
+    waiting: u32,
     /// The last switch that was not recorded.
     unseen: Option<Unseen>,
     handling: Handling,
@@ -42,10 +49,6 @@ struct Unseen {
     /// When the next one was woken on an idle processor.
     woken: Option<u64>,
 }
-
-/// A task for which another is preempted within this, ns, after it was woken there had no other in its way: a switch takes some
-/// microseconds, the shortest slice a tick.
-const AT_ONCE: u64 = 100_000;
 
 /// Takes the events of a recording apart.
 #[derive(Debug, Default)]
@@ -68,8 +71,11 @@ impl History {
         let end = self.now;
         self.recording.tasks.iter_mut().for_each(Task::settle_doubts);
         self.recording.halts = halting::is_seen(self.recording.tasks.iter().map(|task| &task.halting));
+        let all = self.recording.tasks.iter().map(|task| task.pairing.shown).fold(Shown::default(), Shown::add);
+        let locks = all.locks().unwrap_or(false);
         let lasting = self.recording.lasting();
         for task in &mut self.recording.tasks {
+            task.locks = task.pairing.shown.locks().unwrap_or(locks);
             if let State::Running(_, since, _) = task.state {
                 task.computed += end.saturating_sub(since);
             }
@@ -95,6 +101,7 @@ impl History {
                 task.name.clone_from(name);
             }
         }
+        self.recording.barriers = meetings::find(&mut self.recording.tasks, self.recording.edges);
         self.recording.span = end;
         let recorded = (0..).zip(&self.processors).filter(|(_, processor)| processor.is_some());
         self.recording.processors = recorded.map(|(number, _)| number).collect();
@@ -111,7 +118,7 @@ impl History {
             let (steps, doubtful, forked, computed) = (Vec::new(), Vec::new(), false, 0);
             let (nested, asked, went_on) = (None, None, 0);
             let (lost, heard, vanished) = (false, false, false);
-            let halting = Halting::default();
+            let (halting, pairing, queued, charged) = (Halting::default(), Pairing::default(), None, 0);
             tasks.push(Task {
                 pid,
                 name,
@@ -133,6 +140,10 @@ impl History {
                 heard,
                 vanished,
                 halting,
+                pairing,
+                queued,
+                charged,
+                locks: false,
             });
             tasks.len() - 1
         });
@@ -150,7 +161,7 @@ impl History {
             self.processors.resize(at + 1, None);
         }
         let handling = Handling::default();
-        let unknown = Processor { running: Event::NO_TASK, idle: None, heard: 0, unseen: None, handling };
+        let unknown = Processor { running: Event::NO_TASK, idle: None, heard: 0, waiting: 0, unseen: None, handling };
         self.processors[at].get_or_insert(unknown)
     }
 
@@ -179,11 +190,13 @@ impl History {
         if event.other > 0 {
             self.measure_delay(event);
             self.note_nested(event);
+            self.queue(event.other, None);
             let value = event.value;
             let idle = self.idle_elsewhere(cpu);
             let task = self.task(event.other, State::Ready);
             task.places.ran_on(cpu);
             task.halting.runs(cpu, Some(event.task == 0));
+            task.pairing.runs(cpu);
             if let (State::Ready, Some(since)) = (task.state, idle) {
                 task.places.waited_next_to_idle(now.saturating_sub(since.max(task.ready)));
             }
@@ -223,6 +236,7 @@ impl History {
         self.processor(cpu).unseen = Some(Unseen { before, from, came, woken });
         self.recording.repaired += 1;
         self.leave(before, came, Left::Runnable);
+        self.queue(before, None); // it may have gone to sleep
         if let Some(task) = self.known(before) {
             (task.lost, task.vanished) = (true, true);
         }
@@ -235,9 +249,10 @@ impl History {
     /// The current task is charged what it ran since it came, or since it was last charged: after a switch that was not recorded, this
     /// says when that was.
     fn charged(&mut self, event: &Event) {
-        let since = self.now.saturating_sub(event.value);
+        let mut since = self.now.saturating_sub(event.value);
         if let Some(task) = self.known(event.task) {
             task.heard = true;
+            since = since.saturating_sub(task.charged);
         }
         let Some(Unseen { before, from, came, woken }) = self.processor(event.cpu).unseen.take() else { return };
         let early = came.saturating_sub(since.max(from));
@@ -262,9 +277,9 @@ impl History {
     /// A task leaves its processor.
     fn leave(&mut self, pid: Pid, now: u64, left: Left) {
         let Some(task) = self.known(pid) else { return };
-        let State::Running(_, since, woken) = task.state else { return };
+        let State::Running(cpu, since, woken) = task.state else { return };
         task.computed += now.saturating_sub(since);
-        (task.ready, task.asked) = (now, None);
+        (task.ready, task.asked, task.charged) = (now, None, 0);
         task.state = match left {
             Left::Runnable => {
                 task.compute();
@@ -289,6 +304,7 @@ impl History {
         if left == Left::Dead {
             self.index.remove(&pid); // its number may come again
         }
+        self.queue(pid, Some(cpu));
     }
 
     fn waking(&mut self, event: &Event) {
@@ -321,10 +337,13 @@ impl History {
                 if doubtful && matches!(cause, Cause::Task(_)) {
                     task.doubtful.push(task.steps.len() - 1);
                 }
-                (task.state, task.ready) = (State::Ready, now);
+                (task.state, task.ready, task.charged) = (State::Ready, now, 0);
+                let ran = task.places.last();
                 if matches!(cause, Cause::Task(_)) {
                     self.note_idle(event);
                 }
+                self.note_pairing(event, cause, ran);
+                self.queue(pid, Some(event.value as u16));
                 self.note_woken(event, cause);
             }
             None => {
@@ -332,87 +351,6 @@ impl History {
                     *woken = Some((now, cause));
                 }
             }
-        }
-    }
-
-    /// A task was woken: how long the way to its processor takes is measured at the switch, if it is idle or its task is preempted. Where
-    /// that goes on until it waits, there is no such way.
-    fn note_woken(&mut self, event: &Event, cause: Cause) {
-        let target = usize::from(event.value as u16);
-        let idle = self.processors.get(target).copied().flatten().is_some_and(|at| at.idle.is_some());
-        let waking = match cause {
-            _ if idle => Waking::Idle,
-            Cause::Task(_) => Waking::Task,
-            _ => Waking::Interrupted,
-        };
-        self.woken.insert(event.task, (self.now, waking));
-    }
-
-    /// What the wakeup of a task by a running one shows of processors that halt.
-    fn note_idle(&mut self, event: &Event) {
-        let Some(&at) = self.index.get(&event.task) else { return };
-        let (processors, Some(task)) = (&self.processors, self.recording.tasks.get_mut(at)) else { return };
-        task.halting.woken(self.now, event.cpu, |cpu| processors.get(usize::from(cpu))?.as_ref()?.idle);
-    }
-
-    /// A woken task gets its processor.
-    fn measure_delay(&mut self, event: &Event) {
-        let at_once = self.preempts_at_once(event).is_some();
-        let Some((woken, waking)) = self.woken.remove(&event.other) else { return };
-        let length = self.now.saturating_sub(woken);
-        if at_once || (waking == Waking::Idle && event.task == 0) {
-            self.recording.delays[waking as usize].push(u32::try_from(length).unwrap_or(u32::MAX));
-        }
-    }
-
-    /// When the task was woken for which another is preempted, if that was just now.
-    fn preempts_at_once(&self, event: &Event) -> Option<u64> {
-        let (woken, waking) = *self.woken.get(&event.other)?;
-        let preempts = waking != Waking::Idle && event.task > 0 && event.left() == Left::Runnable;
-        (preempts && self.now.saturating_sub(woken) < AT_ONCE).then_some(woken)
-    }
-
-    /// What a running task still uses of its processor since then is the way of the woken one to it, which takes it in the replay.
-    fn give_way(&mut self, pid: Pid, woken: u64) {
-        let now = self.now;
-        let Some(task) = self.known(pid) else { return };
-        if let State::Running(_, since, _) = &mut task.state {
-            let since = std::mem::replace(since, now);
-            task.computed += woken.saturating_sub(since);
-        }
-    }
-
-    /// A task wakes another for which it was preempted since it had woken it the last time, and which has waited since: it has found the
-    /// answer to what it had sent, though it did not wait for it. The answer was there when the other began its wait.
-    fn find_hidden(&mut self, waker: Pid, woken: Pid) {
-        let edge = self.recording.edges;
-        let Some(task) = self.known(waker) else { return };
-        let again = task.asked.replace(woken) == Some(woken);
-        if task.nested.take() != Some((woken, true)) {
-            task.went_on += usize::from(again);
-            return;
-        }
-        let acts = |step: &Step| !matches!(step, Step::Compute(_) | Step::Preempted);
-        let at = task.steps.iter().rposition(acts).map_or(0, |at| at + 1);
-        task.steps.insert(at, Step::Found(edge));
-        self.recording.edges += 1;
-        self.task(woken, State::Ready).steps.push(Step::Signal { edge, here: true });
-    }
-
-    /// A task leaves its processor to another.
-    fn note_nested(&mut self, event: &Event) {
-        let (from, to, left) = (event.task, event.other, event.left());
-        if let Some(task) = self.known(from) {
-            task.nested = (left == Left::Runnable).then_some((to, false));
-        }
-        if let Some(task) = self.known(to) {
-            // It goes on after the task that had preempted it.
-            task.nested = match task.nested {
-                Some((by, _)) if by == from && matches!(left, Left::Sleeping | Left::Uninterruptible) => {
-                    Some((by, true))
-                }
-                _ => None,
-            };
         }
     }
 
@@ -430,6 +368,8 @@ impl History {
         };
         (task.state, task.lost) = (State::Running(cpu, since, None), false);
         task.halting.runs(cpu, None);
+        task.pairing.runs(cpu);
+        self.queue(pid, None);
     }
 
     /// The waker's progress has a new edge, to the task of a waking.
@@ -492,6 +432,12 @@ impl Listener for History {
             Kind::Waking | Kind::Woken => self.waking(event),
             Kind::Fork => self.fork(event.task, event.other),
             Kind::Runtime if event.task == event.other => self.charged(event),
+            Kind::Runtime => {
+                if let Some(task) = self.known(event.task) {
+                    task.charged = task.charged.saturating_add(event.value);
+                }
+            }
+            Kind::Migrate => self.queue(event.task, Some(event.value as u16)),
             Kind::Named => {
                 self.named.insert(event.task, event.value);
                 if let Some(task) = self.known(event.task) {

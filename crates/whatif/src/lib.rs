@@ -3,6 +3,7 @@
 //!   history   what each task did: computing, waits, and what ended each wait
 //!   causes    what ended a wait: another task, a timer, a device, something outside
 //!   halting   whether processors are virtual ones that halt
+//!   pairing   whether tasks wait for pipes or for locks
 //!   timers    whether a task's timers are absolute or relative
 //!   treatment nice, policy and processors of each task, as far as the recording shows them
 //!   placing   how tasks are treated in an experiment
@@ -22,6 +23,7 @@ mod events;
 pub mod file;
 mod halting;
 mod history;
+mod pairing;
 mod placing;
 mod tick;
 mod timers;
@@ -32,7 +34,7 @@ pub use causes::{Cause, Override};
 pub use document::{Host, document};
 pub use ends::last;
 pub use events::AsRecorded;
-pub use history::{History, Recording, Step, Task};
+pub use history::{Barrier, History, Recording, Step, Task};
 pub use tick::tick;
 pub use timers::Timers;
 pub use treatment::{Policy, Treatment};

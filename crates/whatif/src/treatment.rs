@@ -37,6 +37,7 @@ pub struct Treatment {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Places {
     first: Option<u16>,
+    last: Option<u16>,
     moved: bool,
     waited: u64,
 }
@@ -49,11 +50,17 @@ impl Places {
     pub fn ran_on(&mut self, cpu: u16) {
         self.moved |= self.first.is_some_and(|first| first != cpu);
         self.first.get_or_insert(cpu);
+        self.last = Some(cpu);
     }
 
     /// The processor on which it ran first.
     pub fn first(&self) -> Option<u16> {
         self.first
+    }
+
+    /// The processor on which it ran last.
+    pub fn last(&self) -> Option<u16> {
+        self.last
     }
 
     /// It waited so long for its processor while another was idle.

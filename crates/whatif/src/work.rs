@@ -5,6 +5,7 @@
 //! computed                                      compute
 //! woke another task that waited                 signal of that edge
 //! waited, until another task woke it            wait for that edge
+//!         until all tasks of a barrier came     meets them; so does the last
 //!         until an absolute timer               until that time
 //!         until a relative timer or a device    sleep as long
 //!         until something outside               until that time: it keeps its own times
@@ -101,6 +102,7 @@ pub fn work(recording: &Recording, wish: impl Fn(&Task) -> Wish) -> Work {
             job: String::new(),
             begun: false,
             cpu: None,
+            locks: task.locks(),
             acts,
         });
         work.causes.push(causes);
@@ -113,10 +115,22 @@ pub fn work(recording: &Recording, wish: impl Fn(&Task) -> Wish) -> Work {
             stream.acts.insert(0, Act::Until(recording.tasks[at].life.0).into());
         }
     }
+    number_meetings(&mut streams);
     let delays = recording.delays.clone().map(quantiles);
     work.replay = Replay { streams, edges: recording.edges, span: recording.span, delays, jitter: JITTER };
     copy(&mut work, recording, wish);
     work
+}
+
+/// Gives the meetings of these streams numbers from 0 on: some belonged to tasks that are left out.
+fn number_meetings(streams: &mut [Stream]) {
+    let mut numbers: HashMap<u32, u32> = HashMap::new();
+    for act in streams.iter_mut().flat_map(|stream| &mut stream.acts) {
+        if let Act::Meet(number) = act.act() {
+            let next = numbers.len() as u32;
+            *act = Act::Meet(*numbers.entry(number).or_insert(next)).into();
+        }
+    }
 }
 
 /// Adds the copies. They wait for no edge of the original's, and give none: what another task ended ends as long after it began.
@@ -129,8 +143,9 @@ fn copy(work: &mut Work, recording: &Recording, wish: impl Fn(&Task) -> Wish) {
             Step::Compute(length) => Some(Act::Compute(length)),
             Step::Wait { from, to, cause: Cause::Task(_) } => Some(Act::Sleep(to - from)),
             Step::Wait { from, to, cause } => Some(wait(cause, from, to, timers, &mut Causes::default())),
+            Step::Meet { waited: Some((from, to)), .. } => Some(Act::Sleep(to - from)),
             Step::Exit => Some(Act::Exit),
-            Step::Signal { .. } | Step::Fork(_) | Step::Found(_) | Step::Preempted => None,
+            Step::Meet { .. } | Step::Signal { .. } | Step::Fork(_) | Step::Found(_) | Step::Preempted => None,
         };
         for _ in 0..wish(task).copies {
             let mut acts: Vec<Packed> = task.steps.iter().filter_map(act).map(Packed::from).collect();
@@ -138,8 +153,8 @@ fn copy(work: &mut Work, recording: &Recording, wish: impl Fn(&Task) -> Wish) {
                 acts.insert(0, Act::Until(task.life.0).into());
             }
             let original = &work.replay.streams[number];
-            let (pid, name) = (original.pid, original.name.clone());
-            work.replay.streams.push(Stream { pid, name, job: String::new(), begun: false, cpu: None, acts });
+            let (pid, name, locks) = (original.pid, original.name.clone(), original.locks);
+            work.replay.streams.push(Stream { pid, name, locks, acts, ..Stream::default() });
             work.causes.push(work.causes[number]);
             work.tasks.push(work.tasks[number]);
         }
@@ -167,6 +182,14 @@ fn acts(
             Step::Found(edge) if signalled[edge as usize] => Act::Wait(edge),
             Step::Found(_) => continue,
             Step::Exit => Act::Exit,
+            Step::Meet { number, waited } => {
+                causes.tasks += u32::from(waited.is_some());
+                match (treat, waited) {
+                    (Some(Override::Open), Some((_, to))) => Act::Until(to),
+                    (Some(Override::Open), None) => continue,
+                    _ => Act::Meet(number),
+                }
+            }
             Step::Fork(child) => match forked.get_mut(&child).filter(|all| !all.is_empty()) {
                 Some(all) => {
                     let number = all.remove(0);
@@ -218,7 +241,7 @@ fn together(steps: &[Step], at_once: u64) -> Vec<Step> {
                 held.push(step);
             }
             Step::Compute(_) => all.push(step),
-            Step::Wait { .. } if !held.is_empty() && computed(&all[since..]) <= at_once => {
+            Step::Wait { .. } | Step::Meet { .. } if !held.is_empty() && computed(&all[since..]) <= at_once => {
                 all.append(&mut held);
                 all.push(step);
             }
@@ -248,7 +271,9 @@ fn timer_wait(step: &Step) -> Option<(u64, u64)> {
 
 /// Whether timers end its waits only where no other task has: their times are not the task's own.
 fn has_timeouts(task: &Task, by_timers: usize) -> bool {
-    let by_tasks = task.steps.iter().filter(|step| matches!(step, Step::Wait { cause: Cause::Task(_), .. })).count();
+    let is_by_task =
+        |step: &&Step| matches!(step, Step::Wait { cause: Cause::Task(_), .. } | Step::Meet { waited: Some(_), .. });
+    let by_tasks = task.steps.iter().filter(is_by_task).count();
     RARE * by_timers <= by_tasks
 }
 

@@ -22,6 +22,8 @@ MANY_MISSED = 0.1
 COMPETING_POINTS = 5.0
 #: Counts in `causes` that are parts of others.
 PARTS = ("missed_periods", "irregular_timers")
+#: Names of tasks that meet at a barrier which are listed.
+MOST_NAMES = 5
 #: Waits of a task that are too few to say so.
 FEW_WAITS = 20
 
@@ -137,6 +139,7 @@ def assumptions(one: Prepared, notes: list[str]) -> list[str]:
         poll = document["machine"]["topology"]["halt_poll"]
         seen = "tasks stayed next to idle ones"
         notes = [f"virtual processors that are idle for more than {poll} get no woken task: {seen}", *notes]
+    notes = [*map(_barrier, found["barriers"]), *notes]
     if found["state"]:
         return [f"the policy is {scheduler['name']}{variant}, {kernel}", *notes]
     settings = [
@@ -152,6 +155,12 @@ def assumptions(one: Prepared, notes: list[str]) -> list[str]:
         "no slices of their own, control groups or autogroups: a recording of the scheduler's events has none of these",
         *notes,
     ]
+
+
+def _barrier(found: dict[str, Any]) -> str:
+    names = ", ".join([*found["names"][:MOST_NAMES], *(["..."] if len(found["names"]) > MOST_NAMES else [])])
+    tasks = f"{found['tasks']} tasks ({names})"
+    return f"{tasks} met {found['rounds']} times at a barrier: each waits until the last of them has come"
 
 
 def predict(

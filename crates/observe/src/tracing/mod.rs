@@ -294,6 +294,7 @@ impl Recorded {
             processors: roster.processors.len() as u16,
             jobs: roster.jobs.clone(),
             groups: (!roster.treated.is_empty()).then(|| roster.groups.clone()),
+            tick: roster.tick_ns,
             ..Names::default()
         };
         let mut recorder = recording::Recorder::new(out, &names)?;

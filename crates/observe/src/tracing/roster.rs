@@ -17,6 +17,8 @@ pub struct Roster {
     pub treated: Vec<(Attributes, u64)>,
     /// The groups that the run has made.
     pub groups: Vec<RunGroup>,
+    /// The length of the kernel's clock tick, ns, if that is known.
+    pub tick_ns: Option<u64>,
     /// When the run began, CLOCK_MONOTONIC, ns. It is time 0 of the events.
     pub begin_ns: u64,
     /// When it ended.

@@ -1,6 +1,9 @@
 //! A recording, taken apart into its tasks and times.
 
-use super::task::{Step, Task};
+use super::{
+    meetings::Barrier,
+    task::{Step, Task},
+};
 
 /// A recording, taken apart.
 #[derive(Debug, Default)]
@@ -15,6 +18,8 @@ pub struct Recording {
     pub processors: Vec<u16>,
     /// From a wakeup to the switch to the woken task where nothing was in its way, by `model::replay::Waking`, ns.
     pub delays: [Vec<u32>; 3],
+    /// Tasks that meet at barriers.
+    pub barriers: Vec<Barrier>,
     /// Times of switches from tasks that could run to tasks that were not just woken, ns on the clock of the file.
     pub preemptions: Vec<u64>,
     /// Whether the processors are virtual ones that count as preempted when they have halted. See `halting`.

@@ -3,6 +3,7 @@
 use crate::{
     causes::Cause,
     halting::Halting,
+    pairing::Pairing,
     timers::median,
     treatment::{Places, Policy, Treatment},
 };
@@ -34,6 +35,13 @@ pub enum Step {
     },
     /// Found an answer of the task that it had woken before: that edge, which no event shows. See `find_hidden`.
     Found(u32),
+    /// Has come to a round of a barrier, and goes on when all its tasks have come. See `meetings`.
+    Meet {
+        /// The round.
+        number: u32,
+        /// From when until when it waited, ns since the recording began; the last that comes does not.
+        waited: Option<(u64, u64)>,
+    },
     /// Another task ran instead, though it could have gone on.
     Preempted,
     /// Made that task.
@@ -80,6 +88,13 @@ pub struct Task {
     pub(super) heard: bool,
     pub(super) vanished: bool,
     pub(super) halting: Halting,
+    pub(super) pairing: Pairing,
+    /// The processor for which it waits, as far as that is known.
+    pub(super) queued: Option<u16>,
+    /// What other processors charged it since it can run, ns.
+    pub(super) charged: u64,
+    /// Whether what it waits for are locks.
+    pub(super) locks: bool,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -95,6 +110,11 @@ impl Task {
     /// How it was treated, the last that was seen.
     pub fn treatment(&self) -> Treatment {
         Treatment { policy: self.policy, bound: self.places.bound(&self.name) }
+    }
+
+    /// Whether its waits for other tasks are waits for locks.
+    pub fn locks(&self) -> bool {
+        self.locks
     }
 
     /// The processor on which it was first seen.

@@ -46,6 +46,58 @@ fn a_task_that_wakes_another_runs_though_no_switch_to_it_was_recorded() {
     assert!(steps(6).contains(&Step::Wait { from: 100_000, to: 200_000, cause: Cause::Task(0) }));
 }
 
+/// Three tasks, each on its own processor, that meet every millisecond: in each round one, chosen by its number, comes last and wakes the others.
+fn meeting(rounds: u64, last: impl Fn(u64) -> Pid, gap: u64) -> Recording {
+    let mut history = History::default();
+    let on = |cpu: Pid, event: Event| Event { cpu: cpu as u16, ..event };
+    (0..3).for_each(|cpu| history.event(&on(cpu, event(Kind::Switch, 0, 0, 5 + cpu, 0))));
+    for round in 0..rounds {
+        let (begin, last) = (1000 * round, last(round));
+        let others: Vec<Pid> = (0..3).filter(|&cpu| cpu != last).collect();
+        for (at, &cpu) in (500..).zip(&others) {
+            history.event(&on(cpu, event(Kind::Switch, begin + at, 5 + cpu, 0, 1)));
+        }
+        for (at, &cpu) in (0..).zip(&others) {
+            let waking = event(Kind::Waking, begin + 700 + at * gap, 5 + cpu, 5 + last, 0);
+            history.event(&Event { value: cpu as u64, ..on(last, waking) });
+        }
+        for (at, &cpu) in (900..).zip(&others) {
+            history.event(&on(cpu, event(Kind::Switch, begin + at, 0, 5 + cpu, 0)));
+        }
+    }
+    history.finish()
+}
+
+#[test]
+fn tasks_of_which_another_comes_last_in_every_round_meet_at_a_barrier() {
+    let recording = meeting(9, |round| (round % 3) as Pid, 5);
+    assert_eq!(recording.barriers, [crate::Barrier { tasks: vec![0, 1, 2], rounds: 9 }]);
+    for task in &recording.tasks {
+        let waited = |step: &&Step| matches!(step, Step::Meet { waited: Some(_), .. });
+        let meets = task.steps.iter().filter(|step| matches!(step, Step::Meet { .. }));
+        assert_eq!((meets.clone().count(), meets.filter(waited).count()), (9, 6));
+        let is_left = |step: &Step| matches!(step, Step::Signal { .. } | Step::Wait { .. });
+        assert!(!task.steps[..task.steps.len() - 1].iter().any(is_left), "{:?}", task.steps);
+    }
+    let numbers = |task: &Task| {
+        let number = |step: &Step| if let Step::Meet { number, .. } = *step { Some(number) } else { None };
+        let mut numbers: Vec<u32> = task.steps.iter().filter_map(number).collect();
+        numbers.sort_unstable();
+        numbers
+    };
+    assert!(recording.tasks.iter().all(|task| numbers(task) == (0..9).collect::<Vec<u32>>()));
+}
+
+#[test]
+fn a_task_that_always_wakes_the_others_few_rounds_and_wakeups_far_apart_are_no_barrier() {
+    for recording in
+        [meeting(30, |_| 1, 5), meeting(7, |round| (round % 3) as Pid, 5), meeting(9, |round| (round % 3) as Pid, 150)]
+    {
+        assert_eq!(recording.barriers, []);
+        assert!(recording.tasks.iter().flat_map(|task| &task.steps).all(|step| !matches!(step, Step::Meet { .. })));
+    }
+}
+
 #[test]
 fn a_task_seen_for_the_first_time_has_not_run_while_another_had_its_processor() {
     let switch = |us: u64, cpu, task, other| {
@@ -109,6 +161,57 @@ fn the_way_to_an_idle_processor_is_known_by_the_charge_where_the_switch_was_not_
     let recording = history.finish();
     assert_eq!(recording.delays[Waking::Idle as usize], [30_000]);
     assert_eq!(work(&recording, 5), 70_000);
+}
+
+#[test]
+fn what_another_processor_charged_a_task_belongs_to_the_run_whose_begin_was_not_recorded() {
+    let on_1 = |event: Event| Event { cpu: 1, ..event };
+    let mut history = History::default();
+    history.event(&event(Kind::Switch, 0, 5, 0, 1));
+    history.event(&on_1(event(Kind::Switch, 10, 0, 7, 0)));
+    // 7 wakes 5, which comes after 20 us, and charges it when it has run for 40.
+    history.event(&on_1(event(Kind::Waking, 100, 5, 7, 0)));
+    history.event(&Event { value: 40_000, ..on_1(event(Kind::Runtime, 160, 5, 7, 0)) });
+    history.event(&Event { value: 50_000, ..event(Kind::Runtime, 210, 5, 5, 0) });
+    history.event(&event(Kind::Switch, 210, 5, 0, 1));
+    assert_eq!(work(&history.finish(), 5), 90_000);
+}
+
+/// Task 5 waits on processor 1, on which 8 runs then, and is woken thirty times by 7 on processor 0, where others wait or not. It goes on where it
+/// was, or comes to the waker's and is moved back later.
+fn woken_elsewhere(stays: bool, others_wait: bool) -> Recording {
+    let mut history = History::default();
+    let mut say = |cpu, us, kind, task, other, flag, value| {
+        history.event(&Event { cpu, value, ..event(kind, us, task, other, flag) });
+    };
+    if others_wait {
+        say(0, 0, Kind::Switch, 9, 7, 0, 0);
+    } else {
+        say(0, 0, Kind::Switch, 0, 7, 0, 0);
+    }
+    say(1, 1, Kind::Switch, 0, 5, 0, 0);
+    for begin in (0..30).map(|turn| 1000 * turn) {
+        say(1, begin + 100, Kind::Switch, 5, 8, 1, 0);
+        say(0, begin + 200, Kind::Waking, 5, 7, 0, 1);
+        if !stays {
+            say(0, begin + 210, Kind::Migrate, 5, 7, 0, 1 << 32);
+            say(0, begin + 400, Kind::Switch, 7, 5, 0, 0);
+            say(0, begin + 500, Kind::Switch, 5, 7, 0, 0);
+        }
+        say(1, begin + 600, Kind::Switch, 8, 5, 0, 0);
+    }
+    history.finish()
+}
+
+#[test]
+fn a_task_that_goes_on_where_it_was_though_its_waker_is_alone_waits_for_locks() {
+    let locks = |stays, others_wait| {
+        let recording = woken_elsewhere(stays, others_wait);
+        recording.tasks.iter().find(|task| task.pid == 5).unwrap().locks()
+    };
+    assert!(locks(true, false));
+    assert!(!locks(false, false), "its wakers say that they wait soon");
+    assert!(!locks(true, true), "with others in the queue it would have stayed anyway");
 }
 
 #[test]

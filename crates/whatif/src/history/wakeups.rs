@@ -1,0 +1,129 @@
+//! What wakeups show besides who woke whom: how long the way to a processor takes, which answers were there before they were waited for, whether
+//! processors halt, and whether tasks wait for locks.
+
+use super::{
+    History, Processor,
+    task::{State, Step},
+};
+use crate::{causes::Cause, pairing::Flips};
+use schedlab_model::replay::Waking;
+use schedlab_traces::kernel::{Event, Left, Pid};
+
+/// A task for which another is preempted within this, ns, after it was woken there had no other in its way: a switch takes some
+/// microseconds, the shortest slice a tick.
+pub(super) const AT_ONCE: u64 = 100_000;
+
+impl History {
+    /// A task was woken: how long the way to its processor takes is measured at the switch, if it is idle or its task is preempted. Where
+    /// that goes on until it waits, there is no such way.
+    pub(super) fn note_woken(&mut self, event: &Event, cause: Cause) {
+        let target = usize::from(event.value as u16);
+        let idle = self.processors.get(target).copied().flatten().is_some_and(|at| at.idle.is_some());
+        let waking = match cause {
+            _ if idle => Waking::Idle,
+            Cause::Task(_) => Waking::Task,
+            _ => Waking::Interrupted,
+        };
+        self.woken.insert(event.task, (self.now, waking));
+    }
+
+    /// What the wakeup of a task by a running one shows of processors that halt.
+    pub(super) fn note_idle(&mut self, event: &Event) {
+        let Some(&at) = self.index.get(&event.task) else { return };
+        let (processors, Some(task)) = (&self.processors, self.recording.tasks.get_mut(at)) else { return };
+        task.halting.woken(self.now, event.cpu, |cpu| processors.get(usize::from(cpu))?.as_ref()?.idle);
+    }
+
+    /// What a wakeup shows of whether the woken task waited for a lock. It ran on that processor before.
+    pub(super) fn note_pairing(&mut self, event: &Event, cause: Cause, ran: Option<u16>) {
+        let (now, by_task) = (self.now, matches!(cause, Cause::Task(_)));
+        let mut waker = Flips::default();
+        if let Some(task) = self.known(event.other).filter(|_| by_task) {
+            task.pairing.flips.wakes(now, event.task);
+            waker = task.pairing.flips;
+        }
+        let processors = self.processors.len();
+        let busy =
+            |cpu: u16| self.processors.get(usize::from(cpu)).is_some_and(|at| at.is_some_and(|at| at.running > 0));
+        let before = ran.filter(|&cpu| by_task && busy(cpu));
+        let alone = self.processor(event.cpu).waiting == 0;
+        if let Some(task) = self.known(event.task) {
+            let shows = alone && !task.pairing.flips.are_wide(waker, processors);
+            task.pairing.woken(before.filter(|_| shows).map(|before| (event.cpu, before)));
+        }
+    }
+
+    /// A task waits for that processor now, or for none.
+    pub(super) fn queue(&mut self, pid: Pid, cpu: Option<u16>) {
+        let Some(task) = self.known(pid) else { return };
+        let cpu = cpu.filter(|_| task.state == State::Ready);
+        let before = std::mem::replace(&mut task.queued, cpu);
+        for (at, more) in [(before, false), (cpu, true)] {
+            let processor = at.and_then(|at| self.processors.get_mut(usize::from(at))?.as_mut());
+            if let Some(Processor { waiting, .. }) = processor {
+                *waiting = if more { *waiting + 1 } else { waiting.saturating_sub(1) };
+            }
+        }
+    }
+
+    /// A woken task gets its processor.
+    pub(super) fn measure_delay(&mut self, event: &Event) {
+        let at_once = self.preempts_at_once(event).is_some();
+        let Some((woken, waking)) = self.woken.remove(&event.other) else { return };
+        let length = self.now.saturating_sub(woken);
+        if at_once || (waking == Waking::Idle && event.task == 0) {
+            self.recording.delays[waking as usize].push(u32::try_from(length).unwrap_or(u32::MAX));
+        }
+    }
+
+    /// When the task was woken for which another is preempted, if that was just now.
+    pub(super) fn preempts_at_once(&self, event: &Event) -> Option<u64> {
+        let (woken, waking) = *self.woken.get(&event.other)?;
+        let preempts = waking != Waking::Idle && event.task > 0 && event.left() == Left::Runnable;
+        (preempts && self.now.saturating_sub(woken) < AT_ONCE).then_some(woken)
+    }
+
+    /// What a running task still uses of its processor since then is the way of the woken one to it, which takes it in the replay.
+    pub(super) fn give_way(&mut self, pid: Pid, woken: u64) {
+        let now = self.now;
+        let Some(task) = self.known(pid) else { return };
+        if let State::Running(_, since, _) = &mut task.state {
+            let since = std::mem::replace(since, now);
+            task.computed += woken.saturating_sub(since);
+        }
+    }
+
+    /// A task wakes another for which it was preempted since it had woken it the last time, and which has waited since: it has found the
+    /// answer to what it had sent, though it did not wait for it. The answer was there when the other began its wait.
+    pub(super) fn find_hidden(&mut self, waker: Pid, woken: Pid) {
+        let edge = self.recording.edges;
+        let Some(task) = self.known(waker) else { return };
+        let again = task.asked.replace(woken) == Some(woken);
+        if task.nested.take() != Some((woken, true)) {
+            task.went_on += usize::from(again);
+            return;
+        }
+        let acts = |step: &Step| !matches!(step, Step::Compute(_) | Step::Preempted);
+        let at = task.steps.iter().rposition(acts).map_or(0, |at| at + 1);
+        task.steps.insert(at, Step::Found(edge));
+        self.recording.edges += 1;
+        self.task(woken, State::Ready).steps.push(Step::Signal { edge, here: true });
+    }
+
+    /// A task leaves its processor to another.
+    pub(super) fn note_nested(&mut self, event: &Event) {
+        let (from, to, left) = (event.task, event.other, event.left());
+        if let Some(task) = self.known(from) {
+            task.nested = (left == Left::Runnable).then_some((to, false));
+        }
+        if let Some(task) = self.known(to) {
+            // It goes on after the task that had preempted it.
+            task.nested = match task.nested {
+                Some((by, _)) if by == from && matches!(left, Left::Sleeping | Left::Uninterruptible) => {
+                    Some((by, true))
+                }
+                _ => None,
+            };
+        }
+    }
+}
