@@ -212,6 +212,18 @@ def test_whatif_knows_tasks_that_meet_at_a_barrier_whichever_comes_last(schedlab
     assert truth < 340, "they wait for each other, each on its own processor"
 
 
+def test_recorded_tasks_are_replayed_by_one_job(schedlab):
+    (schedlab.folder / "load.toml").write_text(BARRIER)
+    schedlab.ok("run", "load.toml", "--trace", "run.recording")
+    schedlab.ok("whatif", "run.recording", "--write", "mine.toml")
+    text = (schedlab.folder / "mine.toml").read_text()
+    again = '[workload]\nagain = { count = 4, passes = "forever", replay = "workers" }\n'
+    (schedlab.folder / "mine.toml").write_text(text.replace("[workload]\n", again))
+    done = schedlab("run", "mine.toml")
+    assert done.returncode == 2
+    assert 'workload.workers: another job replays "workers", too' in done.stderr
+
+
 def test_whatif_says_how_long_a_recorded_run_of_fixed_work_takes(schedlab):
     (schedlab.folder / "load.toml").write_text(
         """

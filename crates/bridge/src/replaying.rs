@@ -57,6 +57,8 @@ struct Prepared {
     causes: BTreeMap<String, Ended>,
     /// Tasks that meet at barriers.
     barriers: Vec<Barrier>,
+    /// Names of tasks of which waits for others are taken for waits for locks.
+    locks: BTreeSet<String>,
     /// Ticks a second, if the recording shows them.
     hz: Option<u64>,
     /// Whether it has the kernel's settings at the start.
@@ -144,7 +146,8 @@ pub fn prepare(path: &Path, asked_json: &str, out: &Path) -> Result<String, Stri
         names,
         recorded,
         causes: causes(&work),
-        barriers: barriers(&recording),
+        barriers: barriers(&recording, &wishes),
+        locks: locks(&recording, &work),
         hz: tick(&recording.preemptions),
         state: head.state.as_ref().is_some_and(|state| !state.kernel.settings.is_empty()),
         tick: head.state.as_ref().is_some_and(|state| state.kernel.tick_ns.is_some()),
@@ -162,14 +165,26 @@ fn host(recording: &Recording, head: &Head) -> Host {
     Host { processors, hz, release: head.release.clone() }
 }
 
-fn barriers(recording: &Recording) -> Vec<Barrier> {
-    let names = |tasks: &[usize]| tasks.iter().map(|&task| recording.tasks[task].name.clone()).collect();
-    let of = |barrier: &schedlab_whatif::Barrier| Barrier {
-        tasks: barrier.tasks.len(),
-        names: names(&barrier.tasks),
-        rounds: barrier.rounds,
+/// Those at which two or more tasks still meet.
+fn barriers(recording: &Recording, wishes: &Wishes) -> Vec<Barrier> {
+    let of = |barrier: &schedlab_whatif::Barrier| {
+        let all = barrier.tasks.iter().map(|&task| &recording.tasks[task]);
+        let meets = |task: &&Task| {
+            let wish = wishes.of(task);
+            !wish.removed && wish.waits != Some(Override::Open)
+        };
+        let tasks: Vec<&Task> = all.filter(meets).collect();
+        let names = tasks.iter().map(|task| task.name.clone()).collect();
+        Barrier { tasks: tasks.len(), names, rounds: barrier.rounds }
     };
-    recording.barriers.iter().map(of).collect()
+    recording.barriers.iter().map(of).filter(|barrier| barrier.tasks > 1).collect()
+}
+
+/// On one processor it makes no difference.
+fn locks(recording: &Recording, work: &Work) -> BTreeSet<String> {
+    let streams = work.replay.streams.iter().zip(&work.causes);
+    let waits = streams.filter(|(stream, causes)| stream.locks && causes.tasks > 0 && recording.processors.len() > 1);
+    waits.map(|(stream, _)| stream.name.clone()).collect()
 }
 
 fn causes(work: &Work) -> BTreeMap<String, Ended> {

@@ -5,6 +5,7 @@ use schedlab_model::{replay::Replay, scenario::Scenario};
 use schedlab_whatif::file;
 use sha2::{Digest, Sha256};
 use std::{
+    collections::BTreeSet,
     fs::File,
     io::{BufRead, BufReader},
     path::Path,
@@ -27,8 +28,14 @@ pub fn loaded(mut scenario: Scenario) -> Result<Scenario, String> {
     let Some(recording) = &mut scenario.recording else { return Ok(scenario) };
     let work = known(&recording.file, &recording.sha256)?;
     let streams = work.by_job();
+    let mut all = BTreeSet::new();
     for (name, job) in &scenario.workload {
         let Some(replayed) = &job.replay else { continue };
+        if !all.insert(replayed) {
+            return Err(format!(
+                "workload.{name}: another job replays {replayed:?}, too; each recorded task is replayed once"
+            ));
+        }
         let there = streams.get(replayed.as_str()).map_or(0, Vec::len);
         if there == 0 || job.count as usize != there {
             let why = format!("the recording has {there} tasks named {replayed:?}, and the job {}", job.count);

@@ -15,6 +15,9 @@ use schedlab_model::{
 };
 use schedlab_policies::schedulers::Scheduler;
 
+/// A task that wakes more others in one call can be preempted in between.
+const MOST_AT_ONCE: usize = 64;
+
 /// A length, or a time, that varies from run to run by up to that much to either side.
 fn varied(value: Nanos, by: Nanos, rng: &mut Rng) -> Nanos {
     if by == 0 { value } else { (value + rng.below(2 * by + 1)).saturating_sub(by) }
@@ -29,11 +32,12 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         if delay > 0 {
             return Flow::Burst(delay, Mode::System);
         }
-        loop {
+        for _ in 0..MOST_AT_ONCE {
             if let Some(flow) = self.replay_act(cpu, task) {
                 return flow;
             }
         }
+        Flow::Continue
     }
 
     /// The next act. Gives nothing where the task has woken others and wakes more or waits in the same call, before one of them can preempt it.

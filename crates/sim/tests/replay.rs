@@ -214,6 +214,22 @@ fn a_task_may_wake_very_many_before_it_waits() {
     assert_eq!(leaves(&run(&scenario(vec![wakes], 100, "fifo", 1, 1000)), 0), [0, 10]);
 }
 
+#[test]
+fn a_task_that_waits_for_a_pipe_comes_to_its_waker_and_one_that_waits_for_a_lock_stays() {
+    const MS: u64 = 1_000_000;
+    let woken_on = |locks| {
+        let on = |cpu, acts: &[Act]| Stream { cpu: Some(cpu), ..stream(acts) };
+        let waits = on(1, &[Act::Compute(MS), Act::Wait(0), Act::Compute(10 * MS), Act::Exit]);
+        let hog = on(1, &[Act::Compute(500 * MS), Act::Exit]);
+        let wakes = on(0, &[Act::Compute(100 * MS), Act::Signal(0), Act::Compute(100 * MS), Act::Exit]);
+        let streams = vec![Stream { locks, ..waits }, hog, wakes];
+        let events = run(&scenario(streams, 500 * MS, "eevdf", 2, 400 * MS));
+        let woken = events.iter().find(|event| event.kind == Kind::Wakeup && event.task == 0 && event.time > MS);
+        woken.map(|event| event.cpu)
+    };
+    assert_eq!((woken_on(false), woken_on(true)), (Some(0), Some(1)));
+}
+
 /// Recordings whose waits were all answered: each edge is given by a task at an earlier moment than it is waited for. At some moments two to
 /// four tasks meet.
 fn any_recording() -> impl Strategy<Value = Vec<Stream>> {

@@ -178,7 +178,7 @@ impl History {
             if let Some(woken) = self.preempts_at_once(event) {
                 self.give_way(event.task, woken);
             }
-            self.leave(event.task, now, left);
+            self.leave(event.task, cpu, now, left);
             if event.value != 0 {
                 self.task(event.task, State::Ready).policy = Policy::of((event.value >> 32) as i32);
             }
@@ -235,7 +235,7 @@ impl History {
         let woken = self.woken.remove(&pid).filter(|(_, waking)| *waking == Waking::Idle).map(|(woken, _)| woken);
         self.processor(cpu).unseen = Some(Unseen { before, from, came, woken });
         self.recording.repaired += 1;
-        self.leave(before, came, Left::Runnable);
+        self.leave(before, cpu, came, Left::Runnable);
         self.queue(before, None); // it may have gone to sleep
         if let Some(task) = self.known(before) {
             (task.lost, task.vanished) = (true, true);
@@ -275,9 +275,9 @@ impl History {
     }
 
     /// A task leaves its processor.
-    fn leave(&mut self, pid: Pid, now: u64, left: Left) {
+    fn leave(&mut self, pid: Pid, cpu: u16, now: u64, left: Left) {
         let Some(task) = self.known(pid) else { return };
-        let State::Running(cpu, since, woken) = task.state else { return };
+        let State::Running(_, since, woken) = task.state else { return };
         task.computed += now.saturating_sub(since);
         (task.ready, task.asked, task.charged) = (now, None, 0);
         task.state = match left {
@@ -390,6 +390,7 @@ impl History {
 
     fn fork(&mut self, parent: Pid, child: Pid) {
         let now = self.now;
+        self.queue(child, None); // another task had that number
         if self.known(parent).is_none() {
             self.index.remove(&child);
             let new = self.task(child, State::Ready);

@@ -67,9 +67,9 @@ const QUANTILES: usize = 64;
 /// What is done with a task.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Wish {
-    /// It is left out; those that it woke wake at the recording's own times.
+    /// It is left out; those that it woke wake at the recording's own times, and those that it met do without it.
     pub removed: bool,
-    /// Its waits are taken otherwise than the recording shows.
+    /// Its waits are taken otherwise than the recording shows. Taken as open it meets no others.
     pub waits: Option<Override>,
     /// How many more tasks do the same, each by itself.
     pub copies: u32,
@@ -183,7 +183,7 @@ fn acts(
             Step::Found(_) => continue,
             Step::Exit => Act::Exit,
             Step::Meet { number, waited } => {
-                causes.tasks += u32::from(waited.is_some());
+                causes.tasks += u32::from(waited.is_some() && treat != Some(Override::Open));
                 match (treat, waited) {
                     (Some(Override::Open), Some((_, to))) => Act::Until(to),
                     (Some(Override::Open), None) => continue,

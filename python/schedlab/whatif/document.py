@@ -22,7 +22,7 @@ MANY_MISSED = 0.1
 COMPETING_POINTS = 5.0
 #: Counts in `causes` that are parts of others.
 PARTS = ("missed_periods", "irregular_timers")
-#: Names of tasks that meet at a barrier which are listed.
+#: Names of tasks that are listed.
 MOST_NAMES = 5
 #: Waits of a task that are too few to say so.
 FEW_WAITS = 20
@@ -139,7 +139,7 @@ def assumptions(one: Prepared, notes: list[str]) -> list[str]:
         poll = document["machine"]["topology"]["halt_poll"]
         seen = "tasks stayed next to idle ones"
         notes = [f"virtual processors that are idle for more than {poll} get no woken task: {seen}", *notes]
-    notes = [*map(_barrier, found["barriers"]), *notes]
+    notes = [*map(_barrier, found["barriers"]), *_locks(found["locks"]), *notes]
     if found["state"]:
         return [f"the policy is {scheduler['name']}{variant}, {kernel}", *notes]
     settings = [
@@ -157,9 +157,17 @@ def assumptions(one: Prepared, notes: list[str]) -> list[str]:
     ]
 
 
+def _some(names: list[str]) -> str:
+    return ", ".join([*names[:MOST_NAMES], *(["..."] if len(names) > MOST_NAMES else [])])
+
+
+def _locks(names: list[str]) -> list[str]:
+    why = "tasks that were alone on their processors woke them, and they stayed where they were"
+    return [f"what these wait for are locks, not pipes: {_some(names)}: {why}"] if names else []
+
+
 def _barrier(found: dict[str, Any]) -> str:
-    names = ", ".join([*found["names"][:MOST_NAMES], *(["..."] if len(found["names"]) > MOST_NAMES else [])])
-    tasks = f"{found['tasks']} tasks ({names})"
+    tasks = f"{found['tasks']} tasks ({_some(found['names'])})"
     return f"{tasks} met {found['rounds']} times at a barrier: each waits until the last of them has come"
 
 

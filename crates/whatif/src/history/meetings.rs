@@ -1,7 +1,7 @@
 //! Barriers among the waits of a recording: tasks that all wait until the last of them has come.
 //!
 //! ```text
-//! round      a running task wakes two or more others, with no more than 0.1 ms of computing between one and the next
+//! round      a running task wakes two or more others that wait at one moment, with no more than 0.1 ms of computing between one and the next
 //! barrier    the same tasks in at least 8 rounds, of which none was the waker in more than 9 of 10;
 //!            of the waits of each that tasks ended, more than half are ended by these rounds
 //! ```
@@ -30,6 +30,8 @@ struct Wakeup {
     /// The task that waited, and its step.
     task: usize,
     wait: usize,
+    /// From when until when, ns since the recording began.
+    waited: (u64, u64),
 }
 
 /// One task has woken others, one right after the other.
@@ -84,9 +86,7 @@ pub(super) fn find(tasks: &mut [Task], edges: u32) -> Vec<Barrier> {
 /// The tasks of a round meet in it; the wakeups but the first, whose place the waker's step takes, are given up.
 fn meet(tasks: &mut [Task], round: &Round, number: u32, given_up: &mut [Vec<usize>]) {
     for wakeup in &round.wakeups {
-        if let Step::Wait { from, to, .. } = tasks[wakeup.task].steps[wakeup.wait] {
-            tasks[wakeup.task].steps[wakeup.wait] = Step::Meet { number, waited: Some((from, to)) };
-        }
+        tasks[wakeup.task].steps[wakeup.wait] = Step::Meet { number, waited: Some(wakeup.waited) };
     }
     let [first, others @ ..] = round.wakeups.as_slice() else { return };
     tasks[round.waker].steps[first.signal] = Step::Meet { number, waited: None };
@@ -95,11 +95,11 @@ fn meet(tasks: &mut [Task], round: &Round, number: u32, given_up: &mut [Vec<usiz
 
 /// All rounds, by waker and in order.
 fn rounds(tasks: &[Task], edges: u32) -> Vec<Round> {
-    let mut waits: Vec<Option<(usize, usize)>> = vec![None; edges as usize];
+    let mut waits: Vec<Option<Wakeup>> = vec![None; edges as usize];
     for (task, steps) in tasks.iter().map(|task| &task.steps).enumerate() {
         for (at, step) in steps.iter().enumerate() {
-            if let Step::Wait { cause: Cause::Task(edge), .. } = *step {
-                waits[edge as usize] = Some((task, at));
+            if let Step::Wait { from, to, cause: Cause::Task(edge) } = *step {
+                waits[edge as usize] = Some(Wakeup { signal: 0, task, wait: at, waited: (from, to) });
             }
         }
     }
@@ -119,11 +119,14 @@ fn rounds(tasks: &[Task], edges: u32) -> Vec<Round> {
                 }
                 Step::Found(_) | Step::Meet { .. } | Step::Preempted | Step::Fork(_) => continue,
             };
-            let Some((task, wait)) = wakeup else { continue };
-            if since > GAP || wakeups.len() == MOST_TASKS || wakeups.iter().any(|known: &Wakeup| known.task == task) {
+            let Some(wakeup) = wakeup else { continue };
+            if since > GAP
+                || wakeups.len() == MOST_TASKS
+                || wakeups.iter().any(|known: &Wakeup| known.task == wakeup.task)
+            {
                 close(waker, &mut wakeups, &mut all);
             }
-            wakeups.push(Wakeup { signal, task, wait });
+            wakeups.push(Wakeup { signal, ..wakeup });
             since = 0;
         }
         close(waker, &mut wakeups, &mut all);
@@ -131,9 +134,12 @@ fn rounds(tasks: &[Task], edges: u32) -> Vec<Round> {
     all
 }
 
+/// The wakeups are a round if all those tasks waited when the first was woken, or were on their way to sleep.
 fn close(waker: usize, wakeups: &mut Vec<Wakeup>, all: &mut Vec<Round>) {
     let wakeups = std::mem::take(wakeups);
-    if (2..MOST_TASKS).contains(&wakeups.len()) {
+    let first = wakeups.first().map_or(0, |wakeup| wakeup.waited.1);
+    let waits_then = |wakeup: &Wakeup| wakeup.waited.0 <= first || wakeup.waited.0 == wakeup.waited.1;
+    if (2..MOST_TASKS).contains(&wakeups.len()) && wakeups.iter().all(waits_then) {
         all.push(Round { waker, wakeups });
     }
 }

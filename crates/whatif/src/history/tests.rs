@@ -1,5 +1,7 @@
 //! Short recordings, event by event, and what is made of them.
 
+mod barriers;
+
 use super::*;
 use schedlab_traces::kernel::Context;
 
@@ -44,58 +46,6 @@ fn a_task_that_wakes_another_runs_though_no_switch_to_it_was_recorded() {
     let steps = |pid| &recording.tasks.iter().find(|task| task.pid == pid).unwrap().steps;
     assert_eq!(steps(5)[1..3], [Step::Signal { edge: 0, here: true }, Step::Compute(100_000)]);
     assert!(steps(6).contains(&Step::Wait { from: 100_000, to: 200_000, cause: Cause::Task(0) }));
-}
-
-/// Three tasks, each on its own processor, that meet every millisecond: in each round one, chosen by its number, comes last and wakes the others.
-fn meeting(rounds: u64, last: impl Fn(u64) -> Pid, gap: u64) -> Recording {
-    let mut history = History::default();
-    let on = |cpu: Pid, event: Event| Event { cpu: cpu as u16, ..event };
-    (0..3).for_each(|cpu| history.event(&on(cpu, event(Kind::Switch, 0, 0, 5 + cpu, 0))));
-    for round in 0..rounds {
-        let (begin, last) = (1000 * round, last(round));
-        let others: Vec<Pid> = (0..3).filter(|&cpu| cpu != last).collect();
-        for (at, &cpu) in (500..).zip(&others) {
-            history.event(&on(cpu, event(Kind::Switch, begin + at, 5 + cpu, 0, 1)));
-        }
-        for (at, &cpu) in (0..).zip(&others) {
-            let waking = event(Kind::Waking, begin + 700 + at * gap, 5 + cpu, 5 + last, 0);
-            history.event(&Event { value: cpu as u64, ..on(last, waking) });
-        }
-        for (at, &cpu) in (900..).zip(&others) {
-            history.event(&on(cpu, event(Kind::Switch, begin + at, 0, 5 + cpu, 0)));
-        }
-    }
-    history.finish()
-}
-
-#[test]
-fn tasks_of_which_another_comes_last_in_every_round_meet_at_a_barrier() {
-    let recording = meeting(9, |round| (round % 3) as Pid, 5);
-    assert_eq!(recording.barriers, [crate::Barrier { tasks: vec![0, 1, 2], rounds: 9 }]);
-    for task in &recording.tasks {
-        let waited = |step: &&Step| matches!(step, Step::Meet { waited: Some(_), .. });
-        let meets = task.steps.iter().filter(|step| matches!(step, Step::Meet { .. }));
-        assert_eq!((meets.clone().count(), meets.filter(waited).count()), (9, 6));
-        let is_left = |step: &Step| matches!(step, Step::Signal { .. } | Step::Wait { .. });
-        assert!(!task.steps[..task.steps.len() - 1].iter().any(is_left), "{:?}", task.steps);
-    }
-    let numbers = |task: &Task| {
-        let number = |step: &Step| if let Step::Meet { number, .. } = *step { Some(number) } else { None };
-        let mut numbers: Vec<u32> = task.steps.iter().filter_map(number).collect();
-        numbers.sort_unstable();
-        numbers
-    };
-    assert!(recording.tasks.iter().all(|task| numbers(task) == (0..9).collect::<Vec<u32>>()));
-}
-
-#[test]
-fn a_task_that_always_wakes_the_others_few_rounds_and_wakeups_far_apart_are_no_barrier() {
-    for recording in
-        [meeting(30, |_| 1, 5), meeting(7, |round| (round % 3) as Pid, 5), meeting(9, |round| (round % 3) as Pid, 150)]
-    {
-        assert_eq!(recording.barriers, []);
-        assert!(recording.tasks.iter().flat_map(|task| &task.steps).all(|step| !matches!(step, Step::Meet { .. })));
-    }
 }
 
 #[test]
@@ -205,13 +155,14 @@ fn woken_elsewhere(stays: bool, others_wait: bool) -> Recording {
 
 #[test]
 fn a_task_that_goes_on_where_it_was_though_its_waker_is_alone_waits_for_locks() {
-    let locks = |stays, others_wait| {
+    let shown = |stays, others_wait| {
         let recording = woken_elsewhere(stays, others_wait);
-        recording.tasks.iter().find(|task| task.pid == 5).unwrap().locks()
+        let [task, other] = [5, 8].map(|pid| recording.tasks.iter().find(|task| task.pid == pid).unwrap());
+        (task.pairing.shown.locks(), task.locks(), other.locks())
     };
-    assert!(locks(true, false));
-    assert!(!locks(false, false), "its wakers say that they wait soon");
-    assert!(!locks(true, true), "with others in the queue it would have stayed anyway");
+    assert_eq!(shown(true, false), (Some(true), true, true), "nothing else is known of the other");
+    assert_eq!(shown(false, false), (Some(false), false, false), "its wakers say that they wait soon");
+    assert_eq!(shown(true, true), (None, false, false), "with others in the queue it would have stayed anyway");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //! processors halt, and whether tasks wait for locks.
 
 use super::{
-    History, Processor,
+    History,
     task::{State, Step},
 };
 use crate::{causes::Cause, pairing::Flips};
@@ -56,13 +56,16 @@ impl History {
     /// A task waits for that processor now, or for none.
     pub(super) fn queue(&mut self, pid: Pid, cpu: Option<u16>) {
         let Some(task) = self.known(pid) else { return };
-        let cpu = cpu.filter(|_| task.state == State::Ready);
-        let before = std::mem::replace(&mut task.queued, cpu);
-        for (at, more) in [(before, false), (cpu, true)] {
-            let processor = at.and_then(|at| self.processors.get_mut(usize::from(at))?.as_mut());
-            if let Some(Processor { waiting, .. }) = processor {
-                *waiting = if more { *waiting + 1 } else { waiting.saturating_sub(1) };
-            }
+        let (cpu, before) = (cpu.filter(|_| task.state == State::Ready), task.queued.take());
+        let mut count = |cpu: u16, more: i32| {
+            let processor = self.processors.get_mut(usize::from(cpu))?.as_mut()?;
+            processor.waiting = processor.waiting.saturating_add_signed(more);
+            Some(cpu)
+        };
+        before.and_then(|cpu| count(cpu, -1));
+        let counted = cpu.and_then(|cpu| count(cpu, 1));
+        if let Some(task) = self.known(pid) {
+            task.queued = counted;
         }
     }
 
