@@ -162,8 +162,8 @@ def _some(names: list[str]) -> str:
 
 
 def _locks(names: list[str]) -> list[str]:
-    why = "tasks that were alone on their processors woke them, and they stayed where they were"
-    return [f"what these wait for are locks, not pipes: {_some(names)}: {why}"] if names else []
+    why = "woken by tasks that were alone on their processors, such tasks stayed where they were"
+    return [f"taken to wait for locks rather than for pipes: {_some(names)}: {why}"] if names else []
 
 
 def _barrier(found: dict[str, Any]) -> str:
