@@ -146,9 +146,9 @@ def obeyed(text: str) -> list[str]:
     return [sign for sign in text if escaped.escaped(sign) != sign]
 
 
-@pytest.mark.parametrize(("sign", "shown"), SEQUENCES.items(), ids=map(ascii, SEQUENCES))
-def test_text_of_a_file_is_shown_escaped_wherever_it_is_printed(schedlab, sign, shown):
-    """In the question, in a machine's title, in the file's own name, and in what is wrong."""
+def test_text_of_a_file_is_shown_escaped_wherever_it_is_printed(schedlab):
+    """In the question, in a machine's title, in the file's own name, and in what is wrong; all at once."""
+    sign = " ".join(SEQUENCES)
     quoted = json.dumps(sign)
     name = f"odd{sign.replace('/', '')}.toml"
     path = schedlab.folder / name
@@ -159,7 +159,7 @@ def test_text_of_a_file_is_shown_escaped_wherever_it_is_printed(schedlab, sign, 
     )
     done = schedlab("run", name, "--gantt", "a.svg", "--trace", "a.json")
     assert done.returncode == 0, done.stderr
-    assert shown in done.stdout
+    assert [shown for shown in SEQUENCES.values() if shown not in done.stdout] == []
     assert not obeyed(done.stdout + done.stderr)
     printed = schedlab("run", name, "--json")
     assert json.loads(printed.stdout)["question"] == sign
@@ -222,7 +222,7 @@ def test_a_manifest_that_was_changed_is_read_or_refused(small, tmp_path):
     folder = Experiment.from_toml(small).run(tmp_path / "results").folder
     whole = (folder / "manifest.json").read_text()
     chance, refusals = random.Random(14), 0
-    for _ in range(400):
+    for _ in range(150):
         (folder / "manifest.json").write_text(json.dumps(damaged(json.loads(whole), chance)))
         try:
             results = Results.open(folder)
@@ -231,7 +231,7 @@ def test_a_manifest_that_was_changed_is_read_or_refused(small, tmp_path):
             write(results, tmp_path / "page.html")
         except (UsageError, ScenarioError):
             refusals += 1
-    assert refusals > 100
+    assert refusals > 40
 
 
 @pytest.mark.parametrize(

@@ -212,6 +212,52 @@ def test_whatif_knows_tasks_that_meet_at_a_barrier_whichever_comes_last(schedlab
     assert truth < 340, "they wait for each other, each on its own processor"
 
 
+SERVER = """
+duration = "3s"
+seeds = [1]
+metrics = ["tasks.server.share", "tasks.clients.share"]
+scheduler = { name = "eevdf" }
+workload.server = { passes = "forever", steps = [{ receive = "asks" }, { compute = "300us" }, { send = "answers" }] }
+workload.clients = { count = 2, passes = "forever", steps = [
+    { compute = "200us" }, { send = "asks" }, { receive = "answers" },
+] }
+"""
+
+
+def shares(found: dict, processors: int) -> dict[str, float]:
+    """Of server and clients in a run, in percent of one processor."""
+    metrics = found["cells"][0]["metrics"]
+    return {name: processors * metrics[f"tasks.{name}.share"]["mean"] for name in ("server", "clients")}
+
+
+def test_whatif_knows_a_server_whose_requests_were_there_before_it_waited(schedlab):
+    """The recording has two of a hundred requests: the server found the others. At nice -10 it waits for most."""
+    hogs = 'workload.hogs = { load = "spin", compute = "1000s", passes = "forever", count = 2 }\n'
+    machine = 'machine = { preset = "guest", processors = 2 }\n'
+    (schedlab.folder / "load.toml").write_text(machine + SERVER + hogs)
+    schedlab.ok("run", "load.toml", "--trace", "run.recording")
+    found = json.loads(schedlab.ok("whatif", "run.recording", "--change", "server: nice=-10", "--json", "--seeds", "5"))
+    (said,) = [line for line in found["assumptions"] if "answers" in line]
+    assert said.startswith("server answers 2 tasks (clients): ")
+    truth = shares(schedlab.json("run", "load.toml", "--set", "workload.server.nice=-10", "--set", "seeds=[2, 3]"), 2)
+    predicted = {name: found["groups"][name]["share_pct"]["predicted"] for name in truth}
+    assert predicted == pytest.approx(truth, abs=3)
+    assert truth["server"] < 65, "its clients hold it up"
+
+
+def test_whatif_asks_of_a_server_what_more_clients_would(schedlab):
+    """Three times as many of them, each of which waits for its answers."""
+    (schedlab.folder / "load.toml").write_text('machine = { preset = "uniform", processors = 8 }\n' + SERVER)
+    schedlab.ok("run", "load.toml", "--set", "workload.server.steps.1.compute=100us", "--trace", "run.recording")
+    words = ("whatif", "run.recording", "--copies", "clients=3", "--json", "--seeds", "3")
+    found = json.loads(schedlab.ok(*words))["groups"]
+    more = ("--set", "workload.server.steps.1.compute=100us", "--set", "workload.clients.count=6")
+    truth = shares(schedlab.json("run", "load.toml", *more), 8)
+    assert {name: found[name]["share_pct"]["predicted"] for name in truth} == pytest.approx(truth, rel=0.04)
+    assert truth["server"] > 97, "they keep it busy"
+    assert found["server"]["share_pct"]["recorded"] < 70
+
+
 def test_recorded_tasks_are_replayed_by_one_job(schedlab):
     (schedlab.folder / "load.toml").write_text(BARRIER)
     schedlab.ok("run", "load.toml", "--trace", "run.recording")

@@ -57,6 +57,8 @@ struct Prepared {
     causes: BTreeMap<String, Ended>,
     /// Tasks that meet at barriers.
     barriers: Vec<Barrier>,
+    /// Tasks that answer others.
+    servers: Vec<Answers>,
     /// Names of tasks of which waits for others are taken for waits for locks.
     locks: BTreeSet<String>,
     /// Ticks a second, if the recording shows them.
@@ -80,6 +82,21 @@ struct Barrier {
     names: BTreeSet<String>,
     /// How often they did.
     rounds: usize,
+}
+
+/// A task that answers others, which wait for it.
+#[derive(Serialize)]
+struct Answers {
+    /// Its name.
+    name: String,
+    /// How many tasks it answers.
+    clients: usize,
+    /// Their names.
+    names: BTreeSet<String>,
+    /// How many requests it answered.
+    answers: usize,
+    /// How many of them the recording shows.
+    shown: usize,
 }
 
 #[derive(Serialize, Default)]
@@ -147,6 +164,7 @@ pub fn prepare(path: &Path, asked_json: &str, out: &Path) -> Result<String, Stri
         recorded,
         causes: causes(&work),
         barriers: barriers(&recording, &wishes),
+        servers: servers(&recording, &work),
         locks: locks(&recording, &work),
         hz: tick(&recording.preemptions),
         state: head.state.as_ref().is_some_and(|state| !state.kernel.settings.is_empty()),
@@ -178,6 +196,18 @@ fn barriers(recording: &Recording, wishes: &Wishes) -> Vec<Barrier> {
         Barrier { tasks: tasks.len(), names, rounds: barrier.rounds }
     };
     recording.barriers.iter().map(of).filter(|barrier| barrier.tasks > 1).collect()
+}
+
+fn servers(recording: &Recording, work: &Work) -> Vec<Answers> {
+    let name = |task: &usize| recording.tasks[*task].name.clone();
+    let of = |server: &schedlab_whatif::Server| Answers {
+        name: name(&server.task),
+        clients: server.clients.len(),
+        names: server.clients.iter().map(name).collect(),
+        answers: server.answers,
+        shown: server.shown,
+    };
+    work.servers.iter().map(of).collect()
 }
 
 /// On one processor it makes no difference.

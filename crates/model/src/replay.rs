@@ -10,6 +10,9 @@
 //! until      a time of the recording's own (an arrival, a periodic timer); at once if it has passed
 //! sleep      so long from now on (a relative timer, a device)
 //! meet       until all tasks that have the meeting of that number have come to it
+//! ask        sends a request to the server of that number, and waits for its answer
+//! take       a server takes the request that has waited longest for it, and waits for one if there is none
+//! answer     a server answers the request that it has taken
 //! begin      the stream of that number is created, as a child
 //! exit       the task ends
 //! ```
@@ -17,6 +20,7 @@
 //! An *edge* is one recorded wakeup of one task by another. A stream without an exit begins anew when it is through, one *pass* later: its
 //! edges are counted, and its times move on by the length of the recording. So a pass of one stream needs the same pass of those
 //! that it waits for, and no order of the recording can be turned round. A *meeting* is a round of a barrier, whichever task comes last.
+//! A *server* answers those that ask it, in the order in which they do.
 
 use crate::Nanos;
 use std::{collections::BTreeMap, fmt};
@@ -38,17 +42,25 @@ pub enum Act {
     Begin(u32),
     /// Waits until all tasks that have the meeting of that number have come to it.
     Meet(u32),
+    /// Sends a request to that server, and waits for the answer.
+    Ask(u32),
+    /// Takes the next request to that server, and waits for one if there is none.
+    Take(u32),
+    /// Answers the request that was taken of that server.
+    Answer(u32),
     /// Ends.
     Exit,
 }
 
-/// An [`Act`] in eight bytes: the kind in the top three bits.
+/// An [`Act`] in eight bytes: the kind in the top three bits. Those of the last kind but one have their own in the next bits, see [`Packed::call`].
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Packed(u64);
 
 /// Bits of an act's number: 2^61 ns are 73 years.
 const BITS: u32 = 61;
 const NUMBER: u64 = (1 << BITS) - 1;
+/// Bits of the number of a server.
+const SERVER: u32 = 32;
 
 impl From<Act> for Packed {
     fn from(act: Act) -> Packed {
@@ -60,6 +72,9 @@ impl From<Act> for Packed {
             Act::Sleep(length) => (4, length),
             Act::Begin(stream) => (5, stream.into()),
             Act::Exit => (6, 0),
+            Act::Ask(server) => (6, 1 << SERVER | u64::from(server)),
+            Act::Take(server) => (6, 2 << SERVER | u64::from(server)),
+            Act::Answer(server) => (6, 3 << SERVER | u64::from(server)),
             Act::Meet(meeting) => (7, meeting.into()),
         };
         Packed(kind << BITS | number.min(NUMBER))
@@ -88,8 +103,18 @@ impl Packed {
             3 => Act::Until(number),
             4 => Act::Sleep(number),
             5 => Act::Begin(number as u32),
-            6 => Act::Exit,
+            6 => Packed::call(number),
             _ => Act::Meet(number as u32),
+        }
+    }
+
+    /// Calls of servers came later than the eight kinds; the end of a task has the number 0.
+    fn call(number: u64) -> Act {
+        match number >> SERVER {
+            1 => Act::Ask(number as u32),
+            2 => Act::Take(number as u32),
+            3 => Act::Answer(number as u32),
+            _ => Act::Exit,
         }
     }
 }
@@ -198,6 +223,9 @@ mod tests {
             Act::Sleep(1),
             Act::Begin(3),
             Act::Meet(9),
+            Act::Ask(u32::MAX),
+            Act::Take(0),
+            Act::Answer(7),
             Act::Exit,
         ];
         for act in all {

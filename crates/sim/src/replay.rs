@@ -69,10 +69,25 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                     return None;
                 }
             }
+            Some(Act::Ask(server)) if replayed.is_open(server) => {
+                if let Some(woken) = replayed.ask(task, server) {
+                    self.complete(woken);
+                }
+                return Some(self.await_task(cpu, task));
+            }
+            Some(Act::Take(server)) if !replayed.take(task, server) => return Some(self.await_task(cpu, task)),
+            Some(Act::Answer(server)) => {
+                let (woken, goes_on) = (replayed.answer(server), replayed.wakes_or_waits(task));
+                if let Some(woken) = woken {
+                    self.complete(woken);
+                }
+                if goes_on {
+                    return None;
+                }
+            }
             Some(Act::Wait(edge)) if replayed.edges[edge as usize].times <= pass => {
                 replayed.edges[edge as usize].waiter = task;
-                let locks = replayed.waits_for_locks(task);
-                return Some(self.await_others(cpu, task, if locks { Wait::Lock } else { Wait::Pipe }));
+                return Some(self.await_task(cpu, task));
             }
             Some(Act::Until(time)) => {
                 let time = varied(time.saturating_add(span.saturating_mul(pass.into())), jitter.time, rng);
@@ -94,9 +109,15 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                 replayed.end(task).into_iter().for_each(|woken| self.complete(woken));
                 self.processes[task as usize].next_instruction += 1;
             }
-            Some(Act::Wait(_)) | None => {}
+            Some(Act::Wait(_) | Act::Ask(_) | Act::Take(_)) | None => {}
         }
         Some(Flow::Continue)
+    }
+
+    /// The task waits for another one.
+    fn await_task(&mut self, cpu: usize, task: TaskId) -> Flow {
+        let locks = self.replayed.as_ref().is_some_and(|replayed| replayed.waits_for_locks(task));
+        self.await_others(cpu, task, if locks { Wait::Lock } else { Wait::Pipe })
     }
 
     /// The task waits until others have come as far as it needs.

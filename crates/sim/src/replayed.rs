@@ -7,7 +7,11 @@ use schedlab_model::{
     scenario::Scenario,
     task::{CpuId, TaskId},
 };
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    mem,
+    sync::Arc,
+};
 
 /// The value of [`Cursor::stream`] of a task that replays nothing.
 pub const NONE: u32 = u32::MAX;
@@ -18,6 +22,7 @@ pub(crate) struct Replayed {
     pub recording: Arc<Replay>,
     pub edges: Vec<Edge>,
     meetings: Vec<Meeting>,
+    servers: Vec<Server>,
     /// By stream, the task that does it.
     pub tasks: Vec<TaskId>,
     /// By task.
@@ -40,6 +45,19 @@ struct Meeting {
     of: usize,
     /// Those that have come and wait for the others. A task cannot come to it in another pass before all have come in this one.
     waiting: Vec<TaskId>,
+}
+
+/// A task that answers others.
+#[derive(Debug, Clone)]
+struct Server {
+    /// Tasks that have asked and are not yet answered, the one that has waited longest first.
+    asked: VecDeque<TaskId>,
+    /// The one that it answers next.
+    taken: TaskId,
+    /// The server itself, while it waits for a request.
+    waiter: TaskId,
+    /// It has ended.
+    closed: bool,
 }
 
 /// Where a task is in its stream.
@@ -77,15 +95,25 @@ fn meetings(recording: &Replay) -> Vec<Meeting> {
     meetings
 }
 
+/// The servers that the streams name.
+fn servers(recording: &Replay) -> Vec<Server> {
+    let server = |act: &Packed| match act.act() {
+        Act::Ask(server) | Act::Take(server) | Act::Answer(server) => Some(server as usize + 1),
+        _ => None,
+    };
+    let all = recording.streams.iter().flat_map(|stream| &stream.acts).filter_map(server).max().unwrap_or(0);
+    vec![Server { asked: VecDeque::new(), taken: NO_TASK, waiter: NO_TASK, closed: false }; all]
+}
+
 impl Replayed {
     /// What the jobs of a scenario replay.
     pub fn of(scenario: &Scenario) -> Option<Box<Replayed>> {
         let recording = scenario.recording.as_ref()?.work.clone()?;
         let edges = vec![Edge { times: 0, waiter: NO_TASK }; recording.edges as usize];
-        let meetings = meetings(&recording);
+        let (meetings, servers) = (meetings(&recording), servers(&recording));
         let tasks = vec![NO_TASK; recording.streams.len()];
         let vacated = vec![Nanos::MAX; scenario.machine.processors.get().into()];
-        Some(Box::new(Replayed { recording, edges, meetings, tasks, cursors: Vec::new(), vacated }))
+        Some(Box::new(Replayed { recording, edges, meetings, servers, tasks, cursors: Vec::new(), vacated }))
     }
 
     /// The streams of each job.
@@ -154,8 +182,8 @@ impl Replayed {
 
     /// Whether it wakes another or waits next.
     pub fn wakes_or_waits(&self, task: TaskId) -> bool {
-        let next = self.peek(task);
-        matches!(next, Some(Act::Signal(_) | Act::Wait(_) | Act::Until(_) | Act::Sleep(_) | Act::Meet(_)))
+        let takes_time = |act| matches!(act, Act::Compute(_) | Act::Begin(_) | Act::Exit);
+        self.peek(task).is_some_and(|act| !takes_time(act))
     }
 
     /// The edge has come once more; gives the task that it wakes.
@@ -165,7 +193,7 @@ impl Replayed {
         if edge.waiter == NO_TASK || edge.times <= self.cursors[edge.waiter as usize].pass {
             return None;
         }
-        Some(std::mem::replace(&mut edge.waiter, NO_TASK))
+        Some(mem::replace(&mut edge.waiter, NO_TASK))
     }
 
     /// The task has come to a meeting. Gives the others if it is the last, whom it wakes; else it waits.
@@ -175,11 +203,45 @@ impl Replayed {
             meeting.waiting.push(task);
             return None;
         }
-        Some(std::mem::take(&mut meeting.waiting))
+        Some(mem::take(&mut meeting.waiting))
     }
 
-    /// A task that ends leaves no other waiting for it: its edges are there for ever, and its meetings do without it. Gives the tasks that
-    /// waited.
+    /// Whether a server has not ended.
+    pub fn is_open(&self, server: u32) -> bool {
+        !self.servers[server as usize].closed
+    }
+
+    /// The task sends a request to a server. Gives the server if it waits for one: it takes it, and is woken.
+    pub fn ask(&mut self, task: TaskId, server: u32) -> Option<TaskId> {
+        let server = &mut self.servers[server as usize];
+        let waiter = mem::replace(&mut server.waiter, NO_TASK);
+        if waiter == NO_TASK {
+            server.asked.push_back(task);
+            return None;
+        }
+        server.taken = task;
+        Some(waiter)
+    }
+
+    /// The server takes a request, and waits for one if there is none: false. One that it had taken and not answered comes last.
+    pub fn take(&mut self, task: TaskId, server: u32) -> bool {
+        let server = &mut self.servers[server as usize];
+        server.asked.extend(Some(mem::replace(&mut server.taken, NO_TASK)).filter(|&before| before != NO_TASK));
+        match server.asked.pop_front() {
+            Some(next) => server.taken = next,
+            None => server.waiter = task,
+        }
+        server.taken != NO_TASK
+    }
+
+    /// The request that the server has taken is answered. Gives the task that had sent it.
+    pub fn answer(&mut self, server: u32) -> Option<TaskId> {
+        let taken = mem::replace(&mut self.servers[server as usize].taken, NO_TASK);
+        (taken != NO_TASK).then_some(taken)
+    }
+
+    /// A task that ends leaves no other waiting for it: its edges are there for ever, its meetings do without it, and what is asked of it
+    /// is answered at once. Gives the tasks that waited.
     pub fn end(&mut self, task: TaskId) -> Vec<TaskId> {
         let stream = &self.recording.streams[self.cursors[task as usize].stream as usize];
         let mut woken = Vec::new();
@@ -188,7 +250,7 @@ impl Replayed {
                 Act::Signal(edge) => {
                     let edge = &mut self.edges[edge as usize];
                     edge.times = u32::MAX;
-                    let waiter = std::mem::replace(&mut edge.waiter, NO_TASK);
+                    let waiter = mem::replace(&mut edge.waiter, NO_TASK);
                     woken.extend((waiter != NO_TASK).then_some(waiter));
                 }
                 Act::Meet(meeting) => {
@@ -197,6 +259,12 @@ impl Replayed {
                     if meeting.waiting.len() == meeting.of {
                         woken.append(&mut meeting.waiting);
                     }
+                }
+                Act::Take(server) => {
+                    let server = &mut self.servers[server as usize];
+                    server.closed = true;
+                    woken.extend(server.asked.drain(..));
+                    woken.extend(Some(mem::replace(&mut server.taken, NO_TASK)).filter(|&taken| taken != NO_TASK));
                 }
                 _ => {}
             }
@@ -212,8 +280,16 @@ impl Replayed {
         for act in acts.iter().skip(cursor.at as usize) {
             match act.act() {
                 Act::Compute(length) => sum = sum.saturating_add(length),
-                Act::Signal(_) | Act::Begin(_) => {}
-                Act::Wait(_) | Act::Until(_) | Act::Sleep(_) | Act::Meet(_) | Act::Exit => break,
+                Act::Signal(_) | Act::Begin(_) | Act::Answer(_) => {}
+                Act::Wait(_)
+                | Act::Until(_)
+                | Act::Sleep(_)
+                | Act::Meet(_)
+                | Act::Ask(_)
+                | Act::Take(_)
+                | Act::Exit => {
+                    break;
+                }
             }
         }
         sum

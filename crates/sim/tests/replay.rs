@@ -209,6 +209,45 @@ fn a_task_that_ends_lets_those_go_that_waited_only_for_it() {
 }
 
 #[test]
+fn a_server_takes_requests_in_the_order_in_which_they_come() {
+    let asks = |after| stream(&[Act::Compute(after), Act::Ask(0), Act::Compute(5), Act::Exit]);
+    let service = [Act::Take(0), Act::Compute(30), Act::Answer(0)];
+    let waits = stream(&[&service.repeat(2)[..], &[Act::Exit]].concat());
+    let busy = stream(&[&[Act::Compute(25)], &service.repeat(2)[..], &[Act::Exit]].concat());
+    for (first, second) in [(10, 20), (20, 10)] {
+        for (server, left, begun) in [(&waits, vec![0, 70], 10), (&busy, vec![85], 25)] {
+            let events = run(&scenario(vec![asks(first), asks(second), server.clone()], 100, "fifo", 3, 1000));
+            let ends = |after| begun + if after == 10 { 35 } else { 65 };
+            assert_eq!(leaves(&events, 0), [first, ends(first)]);
+            assert_eq!(leaves(&events, 1), [second, ends(second)]);
+            assert_eq!(leaves(&events, 2), left, "what was there it did not wait for");
+        }
+    }
+}
+
+#[test]
+fn a_server_that_is_faster_than_its_client_waits_for_each_request() {
+    let asks = stream(&[Act::Compute(10), Act::Ask(0)]);
+    let server = stream(&[Act::Take(0), Act::Compute(30), Act::Answer(0)].repeat(3));
+    let events = run(&scenario(vec![asks, server], 1000, "fifo", 2, 175));
+    assert_eq!(leaves(&events, 0), [10, 50, 90, 130, 170]);
+    assert_eq!(leaves(&events, 1), [0, 40, 80, 120, 160]);
+}
+
+#[test]
+fn a_server_that_ends_lets_its_clients_go_and_a_request_that_it_never_answers_comes_again() {
+    let asks = |after| stream(&[Act::Compute(after), Act::Ask(0), Act::Compute(5), Act::Ask(0), Act::Exit]);
+    let ends = stream(&[Act::Take(0), Act::Compute(30), Act::Answer(0), Act::Exit]);
+    let events = run(&scenario(vec![asks(10), asks(20), ends], 100, "fifo", 3, 1000));
+    assert_eq!(leaves(&events, 0), [10, 45], "what it asks later is no wait");
+    assert_eq!(leaves(&events, 1), [20, 45]);
+    let takes_twice = stream(&[Act::Take(0), Act::Compute(30), Act::Take(0), Act::Compute(30), Act::Answer(0)]);
+    let once = |after| stream(&[Act::Compute(after), Act::Ask(0), Act::Compute(5), Act::Exit]);
+    let events = run(&scenario(vec![once(10), once(20), takes_twice], 1000, "fifo", 3, 1000));
+    assert_eq!((leaves(&events, 0), leaves(&events, 1)), (vec![10, 135], vec![20, 75]));
+}
+
+#[test]
 fn a_task_may_wake_very_many_before_it_waits() {
     let wakes = stream(&[vec![Act::Signal(0); 500_000], vec![Act::Sleep(10), Act::Exit]].concat());
     assert_eq!(leaves(&run(&scenario(vec![wakes], 100, "fifo", 1, 1000)), 0), [0, 10]);
@@ -231,15 +270,18 @@ fn a_task_that_waits_for_a_pipe_comes_to_its_waker_and_one_that_waits_for_a_lock
 }
 
 /// Recordings whose waits were all answered: each edge is given by a task at an earlier moment than it is waited for. At some moments two to
-/// four tasks meet.
+/// four tasks meet, at others one asks the fifth, which wakes others, too.
 fn any_recording() -> impl Strategy<Value = Vec<Stream>> {
-    let moment = (0..4_usize, 0..4_usize, 1..50_u64, prop::option::weighted(0.2, 2..=4_usize));
+    let moment = (0..5_usize, 0..5_usize, 1..50_u64, prop::option::weighted(0.2, 2..=4_usize));
     prop::collection::vec(moment, 1..60).prop_map(|moments| {
-        let mut acts: Vec<Vec<Act>> = vec![Vec::new(); 4];
+        let mut acts: Vec<Vec<Act>> = vec![Vec::new(); 5];
         for (number, (from, to, length, meet)) in (0..).zip(moments) {
             acts[from].push(Act::Compute(length));
-            if let Some(count) = meet {
+            if let Some(count) = meet.filter(|_| from < 4) {
                 (from..from + count).for_each(|task| acts[task % 4].push(Act::Meet(number)));
+            } else if to == 4 && from < 4 {
+                acts[from].push(Act::Ask(0));
+                acts[to].extend([Act::Take(0), Act::Compute(length), Act::Answer(0)]);
             } else if from != to {
                 acts[from].push(Act::Signal(number));
                 acts[to].push(Act::Wait(number));
@@ -260,7 +302,7 @@ proptest! {
         }).collect();
         let scheduler = ["fifo", "round_robin", "eevdf", "cfs"][which];
         let events = run(&scenario(streams, 10_000, scheduler, processors, 1_000_000));
-        prop_assert_eq!(events.iter().filter(|event| event.kind == Kind::Exited).count(), 4);
+        prop_assert_eq!(events.iter().filter(|event| event.kind == Kind::Exited).count(), 5);
         prop_assert_eq!(computed(&events), wanted);
     }
 }

@@ -10,7 +10,9 @@ use schedlab_model::replay::{Act, Jitter, Packed, Replay, Stream};
 use serde::{Deserialize, Serialize};
 use std::io::{self, ErrorKind, Read, Write};
 
-const MAGIC: &[u8; 16] = b"schedlab work 1\n";
+const MAGIC: &[u8; 16] = b"schedlab work 2\n";
+/// Files from before there were servers.
+const BEFORE: &[u8; 16] = b"schedlab work 1\n";
 /// Longest head, bytes: names of some 100,000 tasks.
 const LONGEST_HEAD: usize = 1 << 24;
 /// Most acts: 2 GiB of them.
@@ -76,14 +78,14 @@ pub fn write(work: &Replay, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads it. A file that refers to edges or streams that it does not have, or to more meetings than it has acts, is refused.
+/// Reads it. A file that names edges or tasks that it does not have, more meetings than it has steps, or more servers than it has tasks, is refused.
 ///
 /// # Errors
 /// Those of the reader, and `InvalidData` with what is wrong.
 pub fn read(file: &mut impl Read) -> io::Result<Replay> {
     let mut magic = [0; 16];
     file.read_exact(&mut magic)?;
-    if &magic != MAGIC {
+    if ![MAGIC, BEFORE].contains(&&magic) {
         return Err(wrong("it is no recorded work of schedlab: write it with schedlab whatif --write"));
     }
     let mut length = [0; 4];
@@ -116,6 +118,10 @@ fn act(file: &mut impl Read, (edges, meetings, streams): (u32, u64, u32)) -> io:
     match packed.act() {
         Act::Signal(edge) | Act::Wait(edge) if edge >= edges => Err(wrong("a step names an edge that there is not")),
         Act::Meet(meeting) if u64::from(meeting) >= meetings => Err(wrong("a step names a meeting that there is not")),
+        act if Packed::from(act) != packed => Err(wrong("a step is of a kind that there is not")),
+        Act::Ask(server) | Act::Take(server) | Act::Answer(server) if server >= streams => {
+            Err(wrong("a step names a server that there is not"))
+        }
         Act::Begin(stream) if stream >= streams => Err(wrong("a step begins a task that there is not")),
         _ => Ok(packed),
     }
@@ -139,6 +145,9 @@ mod tests {
             (0..1_u64 << 60).prop_map(Act::Sleep),
             (0..2_u32).prop_map(Act::Begin),
             Just(Act::Meet(0)),
+            Just(Act::Ask(0)),
+            Just(Act::Take(0)),
+            Just(Act::Answer(0)),
             Just(Act::Exit),
         ]
     }
@@ -161,7 +170,9 @@ mod tests {
         fn what_was_written_is_read(work in any_work()) {
             let mut bytes = Vec::new();
             write(&work, &mut bytes).unwrap();
-            prop_assert_eq!(read(&mut &bytes[..]).unwrap(), work);
+            prop_assert_eq!(&read(&mut &bytes[..]).unwrap(), &work);
+            bytes[..16].copy_from_slice(BEFORE);
+            prop_assert_eq!(read(&mut &bytes[..]).unwrap(), work, "a file of the version before");
         }
 
         #[test]
@@ -181,6 +192,9 @@ mod tests {
                     match act.act() {
                         Act::Signal(edge) | Act::Wait(edge) => prop_assert!(edge < read.edges),
                         Act::Meet(meeting) => prop_assert!((meeting as usize) < acts),
+                        Act::Ask(server) | Act::Take(server) | Act::Answer(server) => {
+                            prop_assert!((server as usize) < read.streams.len());
+                        }
                         Act::Begin(stream) => prop_assert!((stream as usize) < read.streams.len()),
                         _ => {}
                     }

@@ -2,6 +2,7 @@
 //!
 //!   history   what each task did: computing, waits, and what ended each wait
 //!   causes    what ended a wait: another task, a timer, a device, something outside
+//!   calls     which tasks answer others
 //!   halting   whether processors are virtual ones that halt
 //!   pairing   whether tasks wait for pipes or for locks
 //!   timers    whether a task's timers are absolute or relative
@@ -16,6 +17,7 @@
 //!
 //! docs/what-if.md states the model, and what it cannot know.
 
+mod calls;
 mod causes;
 mod document;
 mod ends;
@@ -30,6 +32,7 @@ mod timers;
 mod treatment;
 mod work;
 
+pub use calls::Server;
 pub use causes::{Cause, Override};
 pub use document::{Host, document};
 pub use ends::last;

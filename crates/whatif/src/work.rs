@@ -6,12 +6,17 @@
 //! woke another task that waited                 signal of that edge
 //! waited, until another task woke it            wait for that edge
 //!         until all tasks of a barrier came     meets them; so does the last
+//!         until its server answered             asks it, and waits for that
+//!         until a client asked                  takes a request before each answer
 //!         until an absolute timer               until that time
 //!         until a relative timer or a device    sleep as long
 //!         until something outside               until that time: it keeps its own times
 //! ```
 
+mod copies;
+
 use crate::{
+    calls::{self, Part, Server},
     causes::{Cause, Override},
     history::{RARE, Recording, Step, Task},
     timers::{Timers, irregular, median, missed, timers},
@@ -29,6 +34,8 @@ pub struct Work {
     pub causes: Vec<Causes>,
     /// By stream, the index of its task in the recording.
     pub tasks: Vec<usize>,
+    /// Tasks that answer others.
+    pub servers: Vec<Server>,
 }
 
 /// Waits of a task, by what ended them.
@@ -84,18 +91,21 @@ pub fn work(recording: &Recording, wish: impl Fn(&Task) -> Wish) -> Work {
     for (number, &at) in (0..).zip(&tasks).filter(|(_, at)| recording.tasks[**at].forked) {
         forked.entry(recording.tasks[at].pid).or_default().push(number);
     }
+    let (servers, calls) = calls::find(recording, |task| part(wish(task)));
+    let steps = |at: usize| calls.get(&at).unwrap_or(&recording.tasks[at].steps);
     let mut signalled = vec![false; recording.edges as usize];
-    for step in tasks.iter().flat_map(|&at| &recording.tasks[at].steps) {
+    for step in tasks.iter().flat_map(|&at| steps(at)) {
         if let Step::Signal { edge, .. } = step {
             signalled[*edge as usize] = true;
         }
     }
-    let mut work = Work { tasks, ..Work::default() };
+    let mut work = Work { tasks: tasks.clone(), servers, ..Work::default() };
     let at_once = at_once(recording);
     let (mut begun, mut streams) = (vec![false; work.tasks.len()], Vec::new());
     for &at in &work.tasks {
         let task = &recording.tasks[at];
-        let (acts, causes) = acts(task, wish(task).waits, at_once, &signalled, &mut forked, &mut begun);
+        let together = together(steps(at), at_once);
+        let (acts, causes) = acts(task, &together, wish(task).waits, &signalled, &mut forked, &mut begun);
         streams.push(Stream {
             pid: task.pid,
             name: task.name.clone(),
@@ -118,7 +128,8 @@ pub fn work(recording: &Recording, wish: impl Fn(&Task) -> Wish) -> Work {
     number_meetings(&mut streams);
     let delays = recording.delays.clone().map(quantiles);
     work.replay = Replay { streams, edges: recording.edges, span: recording.span, delays, jitter: JITTER };
-    copy(&mut work, recording, wish);
+    copies::add(&mut work, recording, steps, wish);
+    copies::number(&mut work.replay.streams);
     work
 }
 
@@ -133,38 +144,19 @@ fn number_meetings(streams: &mut [Stream]) {
     }
 }
 
-/// Adds the copies. They wait for no edge of the original's, and give none: what another task ended ends as long after it began.
-fn copy(work: &mut Work, recording: &Recording, wish: impl Fn(&Task) -> Wish) {
-    for number in 0..work.tasks.len() {
-        let task = &recording.tasks[work.tasks[number]];
-        let waits: Vec<(u64, u64)> = task.steps.iter().filter_map(timer_wait).collect();
-        let timers = timers(&waits);
-        let act = |step: &Step| match *step {
-            Step::Compute(length) => Some(Act::Compute(length)),
-            Step::Wait { from, to, cause: Cause::Task(_) } => Some(Act::Sleep(to - from)),
-            Step::Wait { from, to, cause } => Some(wait(cause, from, to, timers, &mut Causes::default())),
-            Step::Meet { waited: Some((from, to)), .. } => Some(Act::Sleep(to - from)),
-            Step::Exit => Some(Act::Exit),
-            Step::Meet { .. } | Step::Signal { .. } | Step::Fork(_) | Step::Found(_) | Step::Preempted => None,
-        };
-        for _ in 0..wish(task).copies {
-            let mut acts: Vec<Packed> = task.steps.iter().filter_map(act).map(Packed::from).collect();
-            if task.forked {
-                acts.insert(0, Act::Until(task.life.0).into());
-            }
-            let original = &work.replay.streams[number];
-            let (pid, name, locks) = (original.pid, original.name.clone(), original.locks);
-            work.replay.streams.push(Stream { pid, name, locks, acts, ..Stream::default() });
-            work.causes.push(work.causes[number]);
-            work.tasks.push(work.tasks[number]);
-        }
+/// What of its calls a task keeps.
+fn part(wish: Wish) -> Part {
+    match wish {
+        Wish { removed: true, .. } => Part::Removed,
+        Wish { waits: Some(_), .. } => Part::Treated,
+        _ => Part::Whole,
     }
 }
 
 fn acts(
     task: &Task,
+    steps: &[Step],
     treat: Option<Override>,
-    at_once: u64,
     signalled: &[bool],
     forked: &mut HashMap<Pid, Vec<u32>>,
     begun: &mut [bool],
@@ -173,8 +165,8 @@ fn acts(
     let timeouts = has_timeouts(task, waits.len());
     let timers = if timeouts { Timers::Relative } else { timers(&waits) };
     let mut causes = Causes::default();
-    let mut acts = Vec::with_capacity(task.steps.len());
-    for step in &together(&task.steps, at_once) {
+    let mut acts = Vec::with_capacity(steps.len());
+    for step in steps {
         let act = match *step {
             Step::Preempted => continue,
             Step::Compute(length) => Act::Compute(length),
@@ -190,6 +182,19 @@ fn acts(
                     _ => Act::Meet(number),
                 }
             }
+            Step::Ask { server, waited } => {
+                causes.tasks += u32::from(waited);
+                Act::Ask(server)
+            }
+            Step::Pause { from, to } => {
+                causes.tasks += 1;
+                Act::Sleep(to - from)
+            }
+            Step::Take { server, waited } => {
+                causes.tasks += u32::from(waited);
+                Act::Take(server)
+            }
+            Step::Answer { server, .. } => Act::Answer(server),
             Step::Fork(child) => match forked.get_mut(&child).filter(|all| !all.is_empty()) {
                 Some(all) => {
                     let number = all.remove(0);
@@ -236,12 +241,14 @@ fn together(steps: &[Step], at_once: u64) -> Vec<Step> {
     let mut since = 0;
     for &step in steps {
         match step {
-            Step::Signal { here: true, .. } => {
+            Step::Signal { here: true, .. } | Step::Answer { here: true, .. } => {
                 since = if held.is_empty() { all.len() } else { since };
                 held.push(step);
             }
             Step::Compute(_) => all.push(step),
-            Step::Wait { .. } | Step::Meet { .. } if !held.is_empty() && computed(&all[since..]) <= at_once => {
+            Step::Wait { .. } | Step::Meet { .. } | Step::Ask { .. } | Step::Take { .. }
+                if !held.is_empty() && Step::computed(&all[since..]) <= at_once =>
+            {
                 all.append(&mut held);
                 all.push(step);
             }
@@ -250,16 +257,12 @@ fn together(steps: &[Step], at_once: u64) -> Vec<Step> {
                 all.push(step);
             }
         }
-        if !held.is_empty() && computed(&all[since..]) > at_once {
+        if !held.is_empty() && Step::computed(&all[since..]) > at_once {
             all.splice(since..since, held.drain(..));
         }
     }
     all.splice(since.min(all.len())..since.min(all.len()), held);
     all
-}
-
-fn computed(steps: &[Step]) -> u64 {
-    steps.iter().map(|step| if let Step::Compute(length) = step { *length } else { 0 }).sum()
 }
 
 fn timer_wait(step: &Step) -> Option<(u64, u64)> {
@@ -314,7 +317,7 @@ mod tests {
         let last = [Step::Compute(5), signal(1), Step::Compute(7)];
         assert_eq!(together(&last, AT_ONCE), last);
         let both = [signal(1), Step::Compute(AT_ONCE), signal(2), Step::Compute(AT_ONCE), wait];
-        assert_eq!(computed(&together(&both, AT_ONCE)), 2 * AT_ONCE, "nothing is lost");
+        assert_eq!(Step::computed(&together(&both, AT_ONCE)), 2 * AT_ONCE, "nothing is lost");
         assert_eq!(together(&both, AT_ONCE).len(), both.len());
     }
 

@@ -139,7 +139,7 @@ def assumptions(one: Prepared, notes: list[str]) -> list[str]:
         poll = document["machine"]["topology"]["halt_poll"]
         seen = "tasks stayed next to idle ones"
         notes = [f"virtual processors that are idle for more than {poll} get no woken task: {seen}", *notes]
-    notes = [*map(_barrier, found["barriers"]), *_locks(found["locks"]), *notes]
+    notes = [*map(_barrier, found["barriers"]), *map(_server, found["servers"]), *_locks(found["locks"]), *notes]
     if found["state"]:
         return [f"the policy is {scheduler['name']}{variant}, {kernel}", *notes]
     settings = [
@@ -169,6 +169,12 @@ def _locks(names: list[str]) -> list[str]:
 def _barrier(found: dict[str, Any]) -> str:
     tasks = f"{found['tasks']} tasks ({_some(found['names'])})"
     return f"{tasks} met {found['rounds']} times at a barrier: each waits until the last of them has come"
+
+
+def _server(found: dict[str, Any]) -> str:
+    clients = f"{found['clients']} tasks ({_some(found['names'])})" if found["clients"] > 1 else found["names"][0]
+    requests = f"{found['answers']} requests, of which the recording shows {found['shown']}"
+    return f"{found['name']} answers {clients}: {requests}; a replay takes them in the order in which they come"
 
 
 def predict(

@@ -117,7 +117,7 @@ fn rounds(tasks: &[Task], edges: u32) -> Vec<Round> {
                     close(waker, &mut wakeups, &mut all);
                     continue;
                 }
-                Step::Found(_) | Step::Meet { .. } | Step::Preempted | Step::Fork(_) => continue,
+                _ => continue,
             };
             let Some(wakeup) = wakeup else { continue };
             if since > GAP

@@ -42,12 +42,47 @@ pub enum Step {
         /// From when until when it waited, ns since the recording began; the last that comes does not.
         waited: Option<(u64, u64)>,
     },
+    /// Sends a request to a server, and waits for its answer. This and the next three are put in by `calls`.
+    Ask {
+        /// The server.
+        server: u32,
+        /// Whether it waited for the answer in the recording.
+        waited: bool,
+    },
+    /// Takes the next request.
+    Take {
+        /// The server that it is.
+        server: u32,
+        /// Whether it waited for one in the recording.
+        waited: bool,
+    },
+    /// Answers the request that it took.
+    Answer {
+        /// The server that it is.
+        server: u32,
+        /// Whether it woke the client for the processor on which it runs itself.
+        here: bool,
+    },
+    /// Waited for another task, and waits as long.
+    Pause {
+        /// From when, ns since the recording began.
+        from: u64,
+        /// Until when.
+        to: u64,
+    },
     /// Another task ran instead, though it could have gone on.
     Preempted,
     /// Made that task.
     Fork(Pid),
     /// Ended.
     Exit,
+}
+
+impl Step {
+    /// What these steps compute, ns.
+    pub fn computed(steps: &[Step]) -> u64 {
+        steps.iter().map(|step| if let Step::Compute(length) = step { *length } else { 0 }).sum()
+    }
 }
 
 /// One task.
@@ -124,7 +159,7 @@ impl Task {
 
     /// Processor time of all its steps, ns.
     pub fn work(&self) -> u64 {
-        self.steps.iter().map(|step| if let Step::Compute(length) = step { *length } else { 0 }).sum()
+        Step::computed(&self.steps)
     }
 
     /// Doubtful waits are from outside, unless they are rare among those for other tasks.

@@ -1,6 +1,7 @@
 //! Short recordings, event by event, and what is made of them.
 
 mod barriers;
+mod calls;
 
 use super::*;
 use schedlab_traces::kernel::Context;
