@@ -54,9 +54,14 @@ pub(super) fn add<'a>(
 
 /// A server that ended when all was answered has more to answer with copies of its clients: it does again what it did for the first ones.
 fn answer_more(work: &mut Work) {
-    for (number, server) in (0..).zip(&work.servers) {
+    let mut asks = vec![0_usize; work.servers.len()];
+    for act in work.replay.streams.iter().flat_map(|stream| &stream.acts) {
+        if let Act::Ask(server) = act.act() {
+            asks[server as usize] += 1;
+        }
+    }
+    for (number, (server, asks)) in (0..).zip(work.servers.iter().zip(asks)) {
         let count = |acts: &[Packed], wanted: Act| acts.iter().filter(|act| act.act() == wanted).count();
-        let asks: usize = work.replay.streams.iter().map(|stream| count(&stream.acts, Act::Ask(number))).sum();
         let Some(at) = work.tasks.iter().position(|&task| task == server.task) else { continue };
         let acts = &mut work.replay.streams[at].acts;
         let mut left = asks.saturating_sub(count(acts, Act::Take(number)));
