@@ -258,6 +258,20 @@ def test_whatif_asks_of_a_server_what_more_clients_would(schedlab):
     assert found["server"]["share_pct"]["recorded"] < 70
 
 
+def test_of_copies_that_wait_for_a_task_that_is_no_known_server_nothing_is_predicted(schedlab):
+    """A server that is always busy waits for no request, so none is recorded. Clients would share what it does."""
+    more = "workload.clients.count=3"
+    (schedlab.folder / "load.toml").write_text('machine = { preset = "uniform", processors = 8 }\n' + SERVER)
+    schedlab.ok("run", "load.toml", "--set", more, "--trace", "run.recording")
+    asked = lambda *words: json.loads(schedlab.ok("whatif", "run.recording", *words, "--json", "--seeds", "3"))  # noqa: E731
+    assert asked()["groups"]["server"]["share_pct"]["predicted"] == pytest.approx(100, abs=0.5)
+    for copied in ("clients", "server"):
+        found = asked("--copies", f"{copied}=2")
+        assert all(group["share_pct"]["predicted"] is None for group in found["groups"].values())
+        (why,) = {line["why"] for line in found["cannot_tell"]}
+        assert why == f"copies of {copied} would wait for other tasks, and how long is not known"
+
+
 def test_recorded_tasks_are_replayed_by_one_job(schedlab):
     (schedlab.folder / "load.toml").write_text(BARRIER)
     schedlab.ok("run", "load.toml", "--trace", "run.recording")

@@ -1,5 +1,6 @@
 """A prediction as JSON: groups, the time of fixed work, and what cannot be predicted."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import partial
@@ -26,6 +27,8 @@ PARTS = ("missed_periods", "irregular_timers")
 MOST_NAMES = 5
 #: Waits of a task that are too few to say so.
 FEW_WAITS = 20
+#: A task whose waits are ended by other tasks in so large a share waits for them.
+MANY_FOR_TASKS = 0.05
 
 
 @dataclass(frozen=True)
@@ -187,7 +190,7 @@ def predict(
         of_new = [(row, found) for found in new if (row := _row(found, group, asked))]
         groups[group] = _judged(recorded, of_base, of_new)
     time = elapsed(one.found["fixed_work"], base, new, limit)
-    if why := _irregular(one, new) or _competing(one, base):
+    if why := _irregular(one, new) or _copied(one, asked) or _competing(one, base):
         groups = {group: [Predicted(it.recorded, why_not=why) for it in numbers] for group, numbers in groups.items()}
         time = time and Predicted(time.recorded, why_not=why)
     return Prediction(asked, one, groups, time, notes)
@@ -203,6 +206,26 @@ def _irregular(one: Prepared, new: list[dict]) -> str | None:
             why = "would run more, and when is not known: its timers keep neither a period nor a length"
             return f"{name} {why}"
     return None
+
+
+def _copied(one: Prepared, asked: Asked) -> str | None:
+    """Why nothing is predicted: copies that wait for other tasks, and ask no server, would not wait as long."""
+    if not asked.copies:
+        return None
+    clients = {name for server in one.found["servers"] for name in server["names"]}
+    for name, ended in one.found["causes"].items():
+        is_copied = any(number > 1 and _is_whole(pattern, name) for pattern, number in asked.copies)
+        if is_copied and name not in clients and ended["tasks"] > MANY_FOR_TASKS * _waits(ended):
+            return f"copies of {name} would wait for other tasks, and how long is not known"
+    return None
+
+
+def _is_whole(pattern: str, name: str) -> bool:
+    """Whether a pattern is that of a name; of one that only the engine can read, it may be."""
+    try:
+        return re.fullmatch(pattern, name) is not None
+    except re.error:
+        return True
 
 
 def _competing(one: Prepared, base: list[dict]) -> str | None:

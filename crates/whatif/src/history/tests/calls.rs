@@ -11,7 +11,7 @@ use schedlab_model::replay::{Act, Stream};
 const MS: u64 = 1000;
 
 /// A server, task 5, and two clients, 6 and 7, each on its own processor. Every millisecond one of them sends a request, for which the server
-/// waits, computes for so many us and waits; the other sends one while the server is busy. The server computes 200 us for the first, 10 and
+/// waits, computes for some us and waits; the other sends one while the server is busy. The server computes 200 us for the first, 10 and
 /// 190 for the second, and 10 before it waits.
 fn serving(rounds: u64, computes: u64) -> Vec<Event> {
     serving_first(rounds, computes, |round| if round % 3 == 0 { 1 } else { 2 })
