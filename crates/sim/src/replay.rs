@@ -53,21 +53,18 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                 return Some(Flow::Burst(varied(length, by, rng), Mode::User));
             }
             Some(Act::Signal(edge)) => {
-                let (woken, goes_on) = (replayed.signal(edge), replayed.wakes_or_waits(task));
-                if let Some(woken) = woken {
-                    self.complete(woken);
-                }
-                if goes_on {
-                    return None;
-                }
+                let woken = replayed.signal(edge);
+                return self.wake_others(task, woken);
+            }
+            Some(Act::Answer(server)) => {
+                let woken = replayed.answer(server);
+                return self.wake_others(task, woken);
             }
             Some(Act::Meet(meeting)) => {
-                let (others, goes_on) = (replayed.meet(task, meeting), replayed.wakes_or_waits(task));
-                let Some(others) = others else { return Some(self.await_others(cpu, task, Wait::Lock)) };
-                others.into_iter().for_each(|woken| self.complete(woken));
-                if goes_on {
-                    return None;
-                }
+                let Some(others) = replayed.meet(task, meeting) else {
+                    return Some(self.await_others(cpu, task, Wait::Lock));
+                };
+                return self.wake_others(task, others);
             }
             Some(Act::Ask(server)) if replayed.is_open(server) => {
                 if let Some(woken) = replayed.ask(task, server) {
@@ -76,15 +73,6 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                 return Some(self.await_task(cpu, task));
             }
             Some(Act::Take(server)) if !replayed.take(task, server) => return Some(self.await_task(cpu, task)),
-            Some(Act::Answer(server)) => {
-                let (woken, goes_on) = (replayed.answer(server), replayed.wakes_or_waits(task));
-                if let Some(woken) = woken {
-                    self.complete(woken);
-                }
-                if goes_on {
-                    return None;
-                }
-            }
             Some(Act::Wait(edge)) if replayed.edges[edge as usize].times <= pass => {
                 replayed.edges[edge as usize].waiter = task;
                 return Some(self.await_task(cpu, task));
@@ -112,6 +100,13 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             Some(Act::Wait(_) | Act::Ask(_) | Act::Take(_)) | None => {}
         }
         Some(Flow::Continue)
+    }
+
+    /// The task wakes others. Gives nothing where it wakes more or waits in the same call.
+    fn wake_others(&mut self, task: TaskId, others: impl IntoIterator<Item = TaskId>) -> Option<Flow> {
+        others.into_iter().for_each(|woken| self.complete(woken));
+        let goes_on = self.replayed.as_ref().is_some_and(|replayed| replayed.wakes_or_waits(task));
+        (!goes_on).then_some(Flow::Continue)
     }
 
     /// The task waits for another one.
