@@ -28,6 +28,8 @@ const USUAL_HZ: u64 = 250;
 const MOST_JOBS: usize = 10_000;
 /// A run whose work takes longer than that many recordings ends unfinished.
 const MOST_TIMES: u64 = 20;
+/// Names of tasks that a message has.
+const FEW_NAMES: usize = 8;
 
 /// What the user asks.
 #[derive(Deserialize, Default)]
@@ -137,6 +139,7 @@ pub fn prepare(path: &Path, asked_json: &str, out: &Path) -> Result<String, Stri
     let (history, explainer) = both;
     let recorded = explainer.report(&head).map_err(|why| named(&why))?;
     let recording = history.finish();
+    wishes.fit(&recording).map_err(|why| named(&why))?;
     let mut work = work(&recording, |task| wishes.of(task));
     let host = host(&recording, &head);
     let recorder = head.state.as_deref().map(|state| state.recorder).filter(|&pid| pid > 0);
@@ -233,39 +236,75 @@ fn write(work: &Work, out: &Path) -> Result<String, String> {
     digest(out)
 }
 
+/// Names of tasks, as an option gives them.
+struct Names {
+    option: &'static str,
+    pattern: String,
+    whole: Regex,
+}
+
+impl Names {
+    fn read(option: &'static str, pattern: &str) -> Result<Names, String> {
+        let whole = Regex::new(&format!("^(?:{pattern})$"))
+            .map_err(|why| format!("{option} {pattern:?} is no regular expression: {why}"))?;
+        Ok(Names { option, pattern: pattern.to_owned(), whole })
+    }
+
+    fn has(&self, task: &Task) -> bool {
+        self.whole.is_match(&task.name)
+    }
+}
+
 /// What is wished of tasks by their names.
 struct Wishes {
-    treat: Vec<(Regex, Override)>,
-    remove: Vec<Regex>,
-    copies: Vec<(Regex, u32)>,
+    treat: Vec<(Names, Override)>,
+    remove: Vec<Names>,
+    copies: Vec<(Names, u32)>,
 }
 
 impl Wishes {
     fn read(asked: &Asked) -> Result<Wishes, String> {
         let treat = |(pattern, how): &(String, String)| match how.as_str() {
-            "open" => Ok((whole(pattern)?, Override::Open)),
-            "closed" => Ok((whole(pattern)?, Override::Closed)),
-            other => Err(format!("{pattern}={other}: waits are taken as open or closed")),
+            "open" => Ok((Names::read("--treat", pattern)?, Override::Open)),
+            "closed" => Ok((Names::read("--treat", pattern)?, Override::Closed)),
+            other => Err(format!("--treat {pattern}={other}: waits are taken as open or closed")),
         };
+        let copied = |(pattern, number): &(String, u32)| Ok((Names::read("--copies", pattern)?, *number));
         Ok(Wishes {
             treat: asked.treat.iter().map(treat).collect::<Result<_, String>>()?,
-            remove: asked.remove.iter().map(|pattern| whole(pattern)).collect::<Result<_, String>>()?,
-            copies: asked.copies.iter().map(|(name, n)| Ok((whole(name)?, *n))).collect::<Result<_, String>>()?,
+            remove: asked
+                .remove
+                .iter()
+                .map(|pattern| Names::read("--remove", pattern))
+                .collect::<Result<_, String>>()?,
+            copies: asked.copies.iter().map(copied).collect::<Result<_, String>>()?,
         })
     }
 
+    /// Refuses names that no task has: what was asked of them would be left undone.
+    fn fit(&self, recording: &Recording) -> Result<(), String> {
+        let treated = self.treat.iter().map(|(names, _)| names);
+        let mut all = treated.chain(&self.remove).chain(self.copies.iter().map(|(names, _)| names));
+        let Some(Names { option, pattern, .. }) = all.find(|names| !recording.tasks.iter().any(|task| names.has(task)))
+        else {
+            return Ok(());
+        };
+        let known: BTreeSet<&str> = recording.tasks.iter().map(|task| task.name.as_str()).collect();
+        let some: Vec<&str> = known.iter().copied().take(FEW_NAMES).collect();
+        let more = if known.len() > FEW_NAMES { " ..." } else { "" };
+        Err(format!(
+            "{option} {pattern:?}: no task of the recording has such a name; there are {}{more}",
+            some.join(", ")
+        ))
+    }
+
     fn of(&self, task: &Task) -> Wish {
-        let matches = |pattern: &Regex| pattern.is_match(&task.name);
         Wish {
-            removed: self.remove.iter().any(matches),
-            waits: self.treat.iter().find(|(pattern, _)| matches(pattern)).map(|(_, how)| *how),
-            copies: self.copies.iter().find(|(pattern, _)| matches(pattern)).map_or(0, |(_, n)| n.saturating_sub(1)),
+            removed: self.remove.iter().any(|names| names.has(task)),
+            waits: self.treat.iter().find(|(names, _)| names.has(task)).map(|(_, how)| *how),
+            copies: self.copies.iter().find(|(names, _)| names.has(task)).map_or(0, |(_, n)| n.saturating_sub(1)),
         }
     }
-}
-
-fn whole(pattern: &str) -> Result<Regex, String> {
-    Regex::new(&format!("^(?:{pattern})$")).map_err(|why| format!("{pattern:?}: {why}"))
 }
 
 /// Runs a replay, a scenario with its work and a seed, and measures it as a recording is measured.

@@ -47,3 +47,23 @@ fn the_same_run_gives_the_same_numbers() {
     let (_, scenario) = prepared("twice.work", |_| ());
     assert_eq!(run(&scenario), run(&scenario));
 }
+
+#[test]
+fn names_that_no_task_has_and_patterns_that_are_none_are_refused_with_their_option() {
+    let none = "no task of the recording has such a name; there are ";
+    for (asked, option, why) in [
+        (json!({ "treat": [["hok", "open"]] }), "--treat \"hok\"", none),
+        (json!({ "remove": ["hog", "og"] }), "--remove \"og\"", none),
+        (json!({ "copies": [["hogs", 2]] }), "--copies \"hogs\"", none),
+        (json!({ "treat": [["(", "open"]] }), "--treat \"(\"", "is no regular expression"),
+        (json!({ "remove": ["("] }), "--remove \"(\"", "is no regular expression"),
+        (json!({ "copies": [["(", 2]] }), "--copies \"(\"", "is no regular expression"),
+    ] {
+        let work = Path::new(env!("CARGO_TARGET_TMPDIR")).join("refused.work");
+        let mut whole = json!({ "measured": { "by": "comm" } });
+        whole.as_object_mut().unwrap().extend(asked.as_object().unwrap().clone());
+        let refused = replaying::prepare(Path::new(RECORDING), &whole.to_string(), &work).unwrap_err();
+        assert!(refused.contains(option) && refused.contains(why), "{refused}");
+        assert!(!work.exists());
+    }
+}

@@ -9,7 +9,7 @@ use crate::{
     processor::{Current, Run},
     queues::within,
     slot::{IDLE, Slot, is_task},
-    task::State,
+    task::{Again, State, Waking},
 };
 use schedlab_traces::kernel::Call;
 
@@ -83,15 +83,28 @@ impl Explainer {
         self.gone_elsewhere(slot, now);
         let since = self.queues.all[usize::from(cpu)].since;
         if let Some(from) = self.charged_since(slot, now).or(left) {
+            let again = self.woken_meanwhile(slot, from);
             let from = from.max(self.tasks.all[slot as usize].since).max(since);
             self.chains.from_runtime += 1;
             self.enter(slot, from, cpu);
+            again.into_iter().for_each(|waking| self.woken_by(slot, waking));
             self.queues.all[usize::from(cpu)].since = from;
             return true;
         }
         self.chains.unknown += 1;
         self.unknown_until(slot, cpu, now);
         false
+    }
+
+    /// The waking of a task that came unseen at that time and ran when it was woken. The one before it is what it came after.
+    fn woken_meanwhile(&mut self, slot: Slot, from: u64) -> Option<Waking> {
+        let task = self.tasks.all.get_mut(slot as usize)?;
+        let Again { waking, had } = task.again.take().filter(|again| again.waking.time > from)?;
+        if let Some((left, before)) = had {
+            (task.state, task.since, task.slept) = (State::Blocked, left, 0);
+            self.woken_by(slot, before);
+        }
+        Some(waking)
     }
 
     /// The first switch of a processor: the task that leaves it was there before, unless it was seen elsewhere.

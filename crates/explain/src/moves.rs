@@ -17,7 +17,7 @@ use crate::{
     processor::{Current, Run},
     queues::within,
     slot::{IDLE, NONE, Slot, is_task},
-    task::{State, Waking},
+    task::{Again, State, Waking},
     wakers,
     worst::{After, Wait},
 };
@@ -247,7 +247,7 @@ impl Explainer {
         let interrupts = self.queues.all[usize::from(event.cpu)].interrupts;
         self.seen.without_context += u64::from(event.context() == schedlab_traces::kernel::Context::Unknown);
         let task = &mut self.tasks.all[slot as usize];
-        if task.state.waits() {
+        if matches!(task.state, State::Preempted | State::New) {
             return;
         }
         let mut cause = if task.state == State::Stopped { Cause::Stopped } else { interrupts.cause(event) };
@@ -258,12 +258,18 @@ impl Explainer {
             let wakes_in = self.tasks.all.get(waker as usize).map_or(Call::Other, |task| task.call(self.losses));
             cause = Cause::between(sleeps_in, wakes_in);
         }
+        let waking = Waking { time: now, cause, waker };
         let task = &mut self.tasks.all[slot as usize];
-        let number = wakers::number(cause, waker);
-        if task.last_waker != number {
-            (task.last_waker, task.edge) = (number, self.wakers.place(cause, waker, slot));
+        match (task.state, task.waking) {
+            (State::Woken, _) => {
+                task.again = Some(Again { waking, had: None });
+                return;
+            }
+            (State::Blocked, Some(before)) => task.again = Some(Again { waking, had: Some((task.since, before)) }),
+            _ => {}
         }
-        task.waking = Some(Waking { time: now, cause, waker });
+        self.woken_by(slot, waking);
+        let task = &mut self.tasks.all[slot as usize];
         if task.state == State::Running {
             return;
         }
@@ -277,6 +283,17 @@ impl Explainer {
         let to = event.value as u32 as u16;
         (task.state, task.since, task.queue) = (State::Woken, now, Some(to));
         self.queues.wait(to, true, now);
+    }
+
+    /// That is the waking that it waits after, or had while it ran.
+    #[inline]
+    pub(crate) fn woken_by(&mut self, slot: Slot, waking: Waking) {
+        let number = wakers::number(waking.cause, waking.waker);
+        let task = &mut self.tasks.all[slot as usize];
+        if task.last_waker != number {
+            (task.last_waker, task.edge) = (number, self.wakers.place(waking.cause, waking.waker, slot));
+        }
+        task.waking = Some(waking);
     }
 
     /// A new task is put into a runqueue.

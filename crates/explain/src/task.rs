@@ -32,13 +32,6 @@ pub(crate) enum State {
     Dead,
 }
 
-impl State {
-    /// Whether it waits in a runqueue.
-    pub fn waits(self) -> bool {
-        matches!(self, State::Preempted | State::Woken | State::New)
-    }
-}
-
 /// A waking: by what, and the place of waker and woken in the table of wakers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Waking {
@@ -125,6 +118,15 @@ impl Counts {
     }
 }
 
+/// A waking of a task that could run already, as far as events say. Where no switch to it was recorded, it may have run meanwhile, and what
+/// it was charged says so.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Again {
+    pub waking: Waking,
+    /// When it had left its processor, and the waking that it had had before that, if this one has taken its place.
+    pub had: Option<(u64, Waking)>,
+}
+
 /// A task of a recording.
 #[derive(Debug, Clone)]
 pub(crate) struct Task {
@@ -143,6 +145,8 @@ pub(crate) struct Task {
     pub queue: Option<u16>,
     /// The waking that it waits after, or that it had while it was still running.
     pub waking: Option<Waking>,
+    /// A later one, though it was runnable already.
+    pub again: Option<Again>,
     /// Its place in the table of wakers for that waking.
     pub edge: u32,
     /// The waker of its last waking, whose place that is.
@@ -189,6 +193,7 @@ impl Task {
             cpu: None,
             queue: None,
             waking: None,
+            again: None,
             edge: NO_EDGE,
             last_waker: NONE,
             preempter: NONE,

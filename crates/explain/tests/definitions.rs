@@ -376,6 +376,28 @@ fn a_broken_chain_without_charges_is_counted_and_its_time_is_unknown() {
 }
 
 #[test]
+fn a_task_that_came_unseen_may_have_been_woken_while_it_ran() {
+    // Task 1 sleeps from 0 on, is woken at 10 and comes at 15, which is missing in the file. It is woken again at 48, before it has left.
+    let mut made = Made::default();
+    made.switch(0, 0, 1, S, 0).waking(10, 1, 2, 1).waking(48, 1, 2, 1).charged(50, 0, 1, 35).switch(50, 0, 1, S, 0);
+    made.charged(60, 0, 1, 8).switch(60, 0, 1, S, 0);
+    let report = made.report();
+    let one = row(&report, 1);
+    assert_eq!((one.run_s, one.wakeups, one.wakeup_us.max, one.wakeup_wait_s), (us(43), Some(2), Some(5.0), us(7)));
+    assert_eq!((one.blocked_s, one.unwoken, one.unknown_s), (us(10), 0, 0.0));
+    // It is woken at 9, before it has left, so it can run from 10 on.
+    let mut made = Made::default();
+    made.switch(0, 0, 0, R, 1).waking(9, 1, 2, 1).switch(10, 0, 1, S, 0).waking(48, 1, 3, 1);
+    made.charged(50, 0, 1, 35).switch(50, 0, 1, S, 0).switch(52, 0, 0, R, 1);
+    let report = made.report();
+    let one = row(&report, 1);
+    assert_eq!((one.run_s, one.wakeups, one.wakeup_us.max, one.wakeup_wait_s), (us(45), Some(2), Some(5.0), us(7)));
+    assert_eq!((one.blocked_s, one.unwoken, one.unknown_s), (0.0, 0, 0.0));
+    let wakers: Vec<_> = report.wakers.iter().map(|pair| (pair.waker.as_ref().unwrap().pid, pair.longest_us)).collect();
+    assert_eq!(wakers.iter().copied().collect::<std::collections::BTreeMap<_, _>>(), [(2, 5.0), (3, 2.0)].into());
+}
+
+#[test]
 fn a_task_that_comes_to_a_second_processor_has_left_the_first_one() {
     let mut made = Made::default();
     made.switch(0, 0, 0, R, 1)

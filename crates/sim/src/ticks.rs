@@ -211,6 +211,9 @@ mod tests {
     }
 
     impl Observer for Heard {
+        // Both loops pass over ticks alike: one of them is enough here, and takes half as long to compile.
+        const ONE_LOOP: bool = true;
+
         fn observe(&mut self, event: Event) {
             self.single += usize::from(event.kind == Kind::Interrupt && event.a == Irq::Clock as u64);
             self.events.push(event);

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use schedlab_model::{
-    event::{Event, Kind, Leave},
+    event::{AnyObserver, Event, Kind, Leave},
     replay::{Act, Packed, Replay, Stream},
     scenario::{Recording, Scenario},
 };
@@ -38,7 +38,7 @@ fn scenario(streams: Vec<Stream>, span: u64, scheduler: &str, processors: u16, u
 
 fn run(scenario: &Scenario) -> Vec<Event> {
     let mut events = Vec::new();
-    observe::<Some, _>(scenario, 1, &mut events).unwrap();
+    observe::<Some, _>(scenario, 1, AnyObserver(&mut events)).unwrap();
     events
 }
 

@@ -3,6 +3,7 @@
 //! Long, because every kind of event changes the same states of tasks and processors.
 
 mod meetings;
+mod picked;
 mod recording;
 mod task;
 mod wakeups;
@@ -21,6 +22,7 @@ use crate::{
     treatment::{Places, Policy},
 };
 use hashbrown::HashMap;
+use picked::Usual;
 use schedlab_model::replay::Waking;
 use schedlab_traces::kernel::{Event, Kind, Left, Listener, Pid};
 use task::State;
@@ -37,6 +39,8 @@ struct Processor {
     waiting: u32,
     /// The last switch that was not recorded.
     unseen: Option<Unseen>,
+    /// When a task came from idle that has not been charged since.
+    came: Option<u64>,
     handling: Handling,
 }
 
@@ -63,6 +67,8 @@ pub struct History {
     now: u64,
     /// By task that was woken and has not run since, when, and how.
     woken: HashMap<Pid, (u64, Waking)>,
+    /// How long before they come tasks are charged from.
+    picked: Usual,
 }
 
 impl History {
@@ -161,7 +167,8 @@ impl History {
             self.processors.resize(at + 1, None);
         }
         let handling = Handling::default();
-        let unknown = Processor { running: Event::NO_TASK, idle: None, heard: 0, waiting: 0, unseen: None, handling };
+        let (running, waiting) = (Event::NO_TASK, 0);
+        let unknown = Processor { running, idle: None, heard: 0, waiting, unseen: None, came: None, handling };
         self.processors[at].get_or_insert(unknown)
     }
 
@@ -170,6 +177,7 @@ impl History {
         let processor = self.processor(cpu);
         processor.handling.switched();
         (processor.running, processor.unseen) = (event.other, None);
+        processor.came = (event.task == 0).then_some(now);
         processor.idle = (event.other == 0).then_some(now);
         if event.task > 0 {
             let task = self.task(event.task, State::Ready);
@@ -220,7 +228,7 @@ impl History {
         if before == pid {
             return;
         }
-        processor.running = pid;
+        (processor.running, processor.came) = (pid, None);
         if before == Event::NO_TASK {
             if pid > 0 {
                 self.task(pid, State::Running(cpu, 0, None)).heard = true;
@@ -254,7 +262,11 @@ impl History {
             task.heard = true;
             since = since.saturating_sub(task.charged);
         }
-        let Some(Unseen { before, from, came, woken }) = self.processor(event.cpu).unseen.take() else { return };
+        let processor = self.processor(event.cpu);
+        let (came, unseen) = (processor.came.take(), processor.unseen.take());
+        came.into_iter().for_each(|came| self.picked.seen(came.saturating_sub(since)));
+        let Some(Unseen { before, from, came, woken }) = unseen else { return };
+        since += if before == 0 { self.picked.ns() } else { 0 };
         let early = came.saturating_sub(since.max(from));
         if let Some(task) = self.known(event.task) {
             task.came_at(came, since.max(from));

@@ -115,6 +115,24 @@ fn the_way_to_an_idle_processor_is_known_by_the_charge_where_the_switch_was_not_
 }
 
 #[test]
+fn a_task_comes_as_long_after_the_begin_of_its_charge_as_those_whose_switch_was_recorded() {
+    let mut history = History::default();
+    history.event(&event(Kind::Switch, 0, 5, 0, 1));
+    // It is charged from 98 on, and comes at 100.
+    history.event(&Event { cpu: 1, ..event(Kind::Waking, 90, 5, 7, 0) });
+    history.event(&event(Kind::Switch, 100, 0, 5, 0));
+    history.event(&Event { value: 52_000, ..event(Kind::Runtime, 150, 5, 5, 0) });
+    history.event(&event(Kind::Switch, 150, 5, 0, 1));
+    // It is charged from 228 on, and the switch to it was not recorded.
+    history.event(&Event { cpu: 1, ..event(Kind::Waking, 200, 5, 7, 0) });
+    history.event(&Event { value: 72_000, ..event(Kind::Runtime, 300, 5, 5, 0) });
+    history.event(&event(Kind::Switch, 300, 5, 0, 1));
+    let recording = history.finish();
+    assert_eq!(recording.delays[Waking::Idle as usize], [10_000, 30_000]);
+    assert_eq!(work(&recording, 5), 120_000);
+}
+
+#[test]
 fn what_another_processor_charged_a_task_belongs_to_the_run_whose_begin_was_not_recorded() {
     let on_1 = |event: Event| Event { cpu: 1, ..event };
     let mut history = History::default();
