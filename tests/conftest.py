@@ -36,15 +36,19 @@ hog = { load = "spin", compute = "1s", passes = "forever" }
 #: Files that take minutes, the longest first. One process tests a file: the last to begin keeps the others waiting.
 LONG = (
     "new_scheduler",
-    "pages",
+    "forms",
+    "hostile_files",
     "tune",
+    "ending",
+    "pages",
     "documents",
-    "guest_ext",
     "executors",
+    "guest_ext",
+    "comparison",
+    "importance",
     "guest_devices",
     "lab_page",
     "tune_page",
-    "comparison",
 )
 
 

@@ -9,7 +9,7 @@ use crate::{
     processor::{Current, Run},
     queues::within,
     slot::{IDLE, Slot, is_task},
-    task::{Again, State, Waking},
+    task::{Again, Before, State, Waking},
 };
 use schedlab_traces::kernel::Call;
 
@@ -96,13 +96,16 @@ impl Explainer {
         false
     }
 
-    /// The waking of a task that came unseen at that time and ran when it was woken. The one before it is what it came after.
+    /// The waking of a task that came unseen at that time and ran when it was woken: it came as it was seen before.
     fn woken_meanwhile(&mut self, slot: Slot, from: u64) -> Option<Waking> {
         let task = self.tasks.all.get_mut(slot as usize)?;
         let Again { waking, had } = task.again.take().filter(|again| again.waking.time > from)?;
-        if let Some((left, before)) = had {
-            (task.state, task.since, task.slept) = (State::Blocked, left, 0);
-            self.woken_by(slot, before);
+        if let Some((Before { state, since, waking }, _)) = had.filter(|(_, woken)| *woken > from) {
+            if state == State::Lost {
+                task.spent.unknown -= within(self.window, since, task.since);
+            }
+            (task.state, task.since, task.waking, task.slept) = (state, since, None, 0);
+            waking.into_iter().for_each(|waking| self.woken_by(slot, waking));
         }
         Some(waking)
     }

@@ -17,7 +17,7 @@ use crate::{
     processor::{Current, Run},
     queues::within,
     slot::{IDLE, NONE, Slot, is_task},
-    task::{Again, State, Waking},
+    task::{Again, Before, State, Waking},
     wakers,
     worst::{After, Wait},
 };
@@ -169,7 +169,7 @@ impl Explainer {
         };
         let task = &mut self.tasks.all[slot as usize];
         task.counts.moved += u64::from(counts && task.cpu.is_some_and(|before| before != cpu));
-        (task.state, task.since, task.cpu, task.charged) = (State::Running, now, Some(cpu), 0);
+        (task.state, task.since, task.cpu, task.charged, task.again) = (State::Running, now, Some(cpu), 0, None);
         if let Some(queue) = queue {
             self.queues.wait(queue, false, now);
         }
@@ -247,9 +247,6 @@ impl Explainer {
         let interrupts = self.queues.all[usize::from(event.cpu)].interrupts;
         self.seen.without_context += u64::from(event.context() == schedlab_traces::kernel::Context::Unknown);
         let task = &mut self.tasks.all[slot as usize];
-        if matches!(task.state, State::Preempted | State::New) {
-            return;
-        }
         let mut cause = if task.state == State::Stopped { Cause::Stopped } else { interrupts.cause(event) };
         let mut waker = NONE;
         if cause == Cause::Task {
@@ -260,13 +257,13 @@ impl Explainer {
         }
         let waking = Waking { time: now, cause, waker };
         let task = &mut self.tasks.all[slot as usize];
-        match (task.state, task.waking) {
-            (State::Woken, _) => {
-                task.again = Some(Again { waking, had: None });
-                return;
-            }
-            (State::Blocked, Some(before)) => task.again = Some(Again { waking, had: Some((task.since, before)) }),
-            _ => {}
+        if task.state.waits() {
+            task.again = Some(Again { waking, had: task.again.and_then(|again| again.had) });
+            return;
+        }
+        if matches!(task.state, State::Blocked | State::Lost) {
+            let before = Before { state: task.state, since: task.since, waking: task.waking };
+            task.again = Some(Again { waking, had: Some((before, now)) });
         }
         self.woken_by(slot, waking);
         let task = &mut self.tasks.all[slot as usize];

@@ -32,6 +32,13 @@ pub(crate) enum State {
     Dead,
 }
 
+impl State {
+    /// Whether it waits in a runqueue.
+    pub fn waits(self) -> bool {
+        matches!(self, State::Preempted | State::Woken | State::New)
+    }
+}
+
 /// A waking: by what, and the place of waker and woken in the table of wakers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Waking {
@@ -118,13 +125,20 @@ impl Counts {
     }
 }
 
-/// A waking of a task that could run already, as far as events say. Where no switch to it was recorded, it may have run meanwhile, and what
-/// it was charged says so.
+/// A waking that may have come while the task ran, where no switch to it was recorded: what it was charged says so.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Again {
     pub waking: Waking,
-    /// When it had left its processor, and the waking that it had had before that, if this one has taken its place.
-    pub had: Option<(u64, Waking)>,
+    /// What was taken for it before it was taken for woken, and when that was.
+    pub had: Option<(Before, u64)>,
+}
+
+/// How a task was seen before a waking.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Before {
+    pub state: State,
+    pub since: u64,
+    pub waking: Option<Waking>,
 }
 
 /// A task of a recording.
@@ -145,7 +159,7 @@ pub(crate) struct Task {
     pub queue: Option<u16>,
     /// The waking that it waits after, or that it had while it was still running.
     pub waking: Option<Waking>,
-    /// A later one, though it was runnable already.
+    /// The last one since it was seen to run.
     pub again: Option<Again>,
     /// Its place in the table of wakers for that waking.
     pub edge: u32,

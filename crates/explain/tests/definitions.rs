@@ -398,6 +398,50 @@ fn a_task_that_came_unseen_may_have_been_woken_while_it_ran() {
 }
 
 #[test]
+fn a_preempted_task_that_came_unseen_is_woken_while_it_ran_too() {
+    // Task 1 is preempted at 10 and comes back at 15, which is missing in the file. It is woken at 48, before it has left.
+    let mut made = Made::default();
+    made.switch(0, 0, 0, R, 1).switch(10, 0, 1, R, 2).waking(48, 1, 3, 1).charged(50, 0, 1, 35).switch(50, 0, 1, S, 0);
+    made.switch(55, 0, 0, R, 1);
+    let report = made.report();
+    let one = row(&report, 1);
+    assert_eq!((one.run_s, one.preempt_wait_s, one.unwoken), (us(45), us(5), 0));
+    assert_eq!((one.wakeups, one.wakeup_us.max), (Some(1), Some(5.0)));
+}
+
+#[test]
+fn of_several_wakings_of_a_task_that_came_unseen_the_last_one_counts_next() {
+    // Woken at 9, left at 10, came unseen at 15, woken at 30 and at 48.
+    let mut made = Made::default();
+    made.switch(0, 0, 0, R, 1).waking(9, 1, 2, 1).switch(10, 0, 1, S, 0).waking(30, 1, 2, 1).waking(48, 1, 2, 1);
+    made.charged(50, 0, 1, 35).switch(50, 0, 1, S, 0).switch(52, 0, 0, R, 1);
+    let report = made.report();
+    let one = row(&report, 1);
+    assert_eq!((one.run_s, one.wakeups, one.wakeup_us.max, one.wakeup_wait_s), (us(45), Some(2), Some(5.0), us(7)));
+}
+
+#[test]
+fn a_task_that_left_and_came_unseen_was_woken_while_it_ran() {
+    // Task 1 leaves at 30 and task 2 comes; task 1 comes again at 60 and is woken at 90: no switch of it is in the file from 0 on.
+    let mut made = Made::default();
+    made.switch(0, 0, 0, R, 1).charged(30, 0, 1, 30).charged(60, 0, 2, 30).switch(60, 0, 2, S, 3).waking(90, 1, 4, 1);
+    made.charged(70, 0, 3, 10).charged(100, 0, 1, 30).switch(100, 0, 1, S, 0).switch(105, 0, 0, R, 1);
+    let report = made.report();
+    let one = row(&report, 1);
+    assert_eq!((one.run_s, one.unknown_s), (us(60), us(40)));
+    assert_eq!((one.wakeups, one.wakeup_us.max, one.unwoken), (Some(1), Some(5.0), 0));
+}
+
+#[test]
+fn a_waking_before_a_recorded_switch_says_nothing_of_later_runs() {
+    let mut made = Made::default();
+    made.switch(0, 0, 0, R, 1).waking(5, 1, 2, 1).switch(10, 0, 1, S, 0).waking(12, 1, 2, 1).switch(15, 0, 0, R, 1);
+    made.switch(1000, 0, 1, S, 0).charged(1100, 0, 1, 1095).switch(1100, 0, 1, S, 0);
+    let report = made.report();
+    assert!(row(&report, 1).run_s <= us(1100), "{}", row(&report, 1).run_s);
+}
+
+#[test]
 fn a_task_that_comes_to_a_second_processor_has_left_the_first_one() {
     let mut made = Made::default();
     made.switch(0, 0, 0, R, 1)

@@ -19,7 +19,8 @@
 //!
 //! An *edge* is one recorded wakeup of one task by another. A stream without an exit begins anew when it is through, one *pass* later: its
 //! edges are counted, and its times move on by the length of the recording. So a pass of one stream needs the same pass of those
-//! that it waits for, and no order of the recording can be turned round. A *meeting* is a round of a barrier, whichever task comes last.
+//! that it waits for, and no order of the recording can be turned round; but a task that has an *inbox* takes the edges that are sent to it as they
+//! come, whoever sends them: its n-th wait takes the n-th. A *meeting* is a round of a barrier, whichever task comes last.
 //! A *server* answers those that ask it, in the order in which they do.
 
 use crate::Nanos;
@@ -140,6 +141,8 @@ pub struct Stream {
     pub cpu: Option<u16>,
     /// Whether what it waits for are locks: those that wake it do not say that they wait soon, as those that write into a pipe do.
     pub locks: bool,
+    /// Whether it has an inbox.
+    pub inbox: bool,
     /// What it does.
     pub acts: Vec<Packed>,
 }

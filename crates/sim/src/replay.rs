@@ -73,10 +73,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                 return Some(self.await_task(cpu, task));
             }
             Some(Act::Take(server)) if !replayed.take(task, server) => return Some(self.await_task(cpu, task)),
-            Some(Act::Wait(edge)) if replayed.edges[edge as usize].times <= pass => {
-                replayed.edges[edge as usize].waiter = task;
-                return Some(self.await_task(cpu, task));
-            }
+            Some(Act::Wait(edge)) if replayed.waits(task, edge, pass) => return Some(self.await_task(cpu, task)),
             Some(Act::Until(time)) => {
                 let time = varied(time.saturating_add(span.saturating_mul(pass.into())), jitter.time, rng);
                 replayed.cursors[task as usize].for_task = false;

@@ -20,7 +20,8 @@ pub const NONE: u32 = u32::MAX;
 #[derive(Debug)]
 pub(crate) struct Replayed {
     pub recording: Arc<Replay>,
-    pub edges: Vec<Edge>,
+    edges: Vec<Edge>,
+    inboxes: Vec<Inbox>,
     meetings: Vec<Meeting>,
     servers: Vec<Server>,
     /// By stream, the task that does it.
@@ -33,9 +34,22 @@ pub(crate) struct Replayed {
 
 /// A recorded wakeup of one task by another: how often it has come, and the task that waits for it.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Edge {
-    pub times: u32,
-    pub waiter: TaskId,
+struct Edge {
+    times: u32,
+    waiter: TaskId,
+    /// The inbox to which it goes, or [`NONE`].
+    inbox: u32,
+    /// The task that sends it ends, and has no further pass.
+    once: bool,
+}
+
+/// What was sent to a task that takes it as it comes.
+#[derive(Debug, Clone, Copy)]
+struct Inbox {
+    /// How much is there that it has not taken.
+    full: u32,
+    /// The task, while it waits.
+    waiter: TaskId,
 }
 
 /// A round of a barrier.
@@ -95,6 +109,24 @@ fn meetings(recording: &Replay) -> Vec<Meeting> {
     meetings
 }
 
+/// The edges and the inboxes of the streams.
+fn edges(recording: &Replay) -> (Vec<Edge>, Vec<Inbox>) {
+    let none = Edge { times: 0, waiter: NO_TASK, inbox: NONE, once: false };
+    let (mut edges, mut inboxes) = (vec![none; recording.edges as usize], Vec::new());
+    for stream in &recording.streams {
+        let ends = stream.acts.iter().any(|act| act.act() == Act::Exit);
+        for act in &stream.acts {
+            match act.act() {
+                Act::Signal(edge) => edges[edge as usize].once = ends,
+                Act::Wait(edge) if stream.inbox => edges[edge as usize].inbox = inboxes.len() as u32,
+                _ => {}
+            }
+        }
+        inboxes.extend(stream.inbox.then_some(Inbox { full: 0, waiter: NO_TASK }));
+    }
+    (edges, inboxes)
+}
+
 /// The servers that the streams name.
 fn servers(recording: &Replay) -> Vec<Server> {
     let server = |act: &Packed| match act.act() {
@@ -109,11 +141,12 @@ impl Replayed {
     /// What the jobs of a scenario replay.
     pub fn of(scenario: &Scenario) -> Option<Box<Replayed>> {
         let recording = scenario.recording.as_ref()?.work.clone()?;
-        let edges = vec![Edge { times: 0, waiter: NO_TASK }; recording.edges as usize];
+        let (edges, inboxes) = edges(&recording);
         let (meetings, servers) = (meetings(&recording), servers(&recording));
         let tasks = vec![NO_TASK; recording.streams.len()];
         let vacated = vec![Nanos::MAX; scenario.machine.processors.get().into()];
-        Some(Box::new(Replayed { recording, edges, meetings, servers, tasks, cursors: Vec::new(), vacated }))
+        let cursors = Vec::new();
+        Some(Box::new(Replayed { recording, edges, inboxes, meetings, servers, tasks, cursors, vacated }))
     }
 
     /// The streams of each job.
@@ -188,12 +221,36 @@ impl Replayed {
 
     /// The edge has come once more; gives the task that it wakes.
     pub fn signal(&mut self, edge: u32) -> Option<TaskId> {
+        if let Some(inbox) = self.inboxes.get_mut(self.edges[edge as usize].inbox as usize) {
+            let waiter = mem::replace(&mut inbox.waiter, NO_TASK);
+            inbox.full = inbox.full.saturating_add(u32::from(waiter == NO_TASK));
+            return (waiter != NO_TASK).then_some(waiter);
+        }
         let edge = &mut self.edges[edge as usize];
         edge.times = edge.times.saturating_add(1);
         if edge.waiter == NO_TASK || edge.times <= self.cursors[edge.waiter as usize].pass {
             return None;
         }
         Some(mem::replace(&mut edge.waiter, NO_TASK))
+    }
+
+    /// The task has come to a wait for an edge in that pass: whether it waits. One with an inbox takes nothing where a task would have sent it
+    /// that has no such pass.
+    pub fn waits(&mut self, task: TaskId, edge: u32, pass: u32) -> bool {
+        let edge = &mut self.edges[edge as usize];
+        let (waiter, waits) = match self.inboxes.get_mut(edge.inbox as usize) {
+            None => (&mut edge.waiter, edge.times <= pass),
+            Some(_) if edge.once && pass > 0 => return false,
+            Some(inbox) => {
+                let waits = inbox.full == 0;
+                inbox.full = inbox.full.saturating_sub(1);
+                (&mut inbox.waiter, waits)
+            }
+        };
+        if waits {
+            *waiter = task;
+        }
+        waits
     }
 
     /// The task has come to a meeting. Gives the others if it is the last, whom it wakes; else it waits.

@@ -131,6 +131,45 @@ fn what_an_ended_task_would_have_sent_is_not_waited_for_in_later_passes() {
 }
 
 #[test]
+fn a_task_with_an_inbox_takes_what_comes_first() {
+    let sends = |after, edge| stream(&[Act::Compute(after), Act::Signal(edge), Act::Exit]);
+    let takes = [Act::Wait(0), Act::Compute(5), Act::Wait(1), Act::Compute(5), Act::Exit];
+    let left = |inbox, first, second| {
+        let takes = Stream { inbox, ..stream(&takes) };
+        leaves(&run(&scenario(vec![sends(first, 0), sends(second, 1), takes], 100, "fifo", 3, 1000)), 2)
+    };
+    assert_eq!((left(false, 10, 30), left(true, 10, 30)), (vec![0, 15, 35], vec![0, 15, 35]));
+    assert_eq!((left(false, 30, 10), left(true, 30, 10)), (vec![0, 40], vec![0, 15, 35]));
+}
+
+#[test]
+fn what_was_sent_before_a_task_with_an_inbox_waits_is_there() {
+    let sends = stream(&[Act::Signal(0), Act::Signal(1), Act::Exit]);
+    let waits =
+        [Act::Compute(10), Act::Wait(1), Act::Compute(5), Act::Wait(0), Act::Compute(5), Act::Wait(2), Act::Exit];
+    let last = stream(&[Act::Compute(40), Act::Signal(2), Act::Exit]);
+    let takes = Stream { inbox: true, ..stream(&waits) };
+    assert_eq!(leaves(&run(&scenario(vec![takes, sends, last], 100, "fifo", 3, 1000)), 0), [20, 40]);
+}
+
+#[test]
+fn a_sender_that_has_ended_gives_a_task_with_an_inbox_nothing_more_and_takes_nothing_from_it() {
+    // What the first sends comes first, and what the second sends at 50 and 100 ends the other waits.
+    let takes =
+        [Act::Wait(1), Act::Compute(5), Act::Wait(0), Act::Compute(5), Act::Wait(2), Act::Compute(5), Act::Exit];
+    let takes = Stream { inbox: true, ..stream(&takes) };
+    let ends = stream(&[Act::Compute(3), Act::Signal(0), Act::Exit]);
+    let sends = stream(&[Act::Compute(50), Act::Signal(1), Act::Compute(50), Act::Signal(2), Act::Exit]);
+    assert_eq!(leaves(&run(&scenario(vec![takes, ends.clone(), sends], 200, "fifo", 3, 1000)), 0), [0, 8, 55, 105]);
+    // In later passes only the second sends, which waits for the task itself.
+    let takes = [Act::Wait(0), Act::Compute(10), Act::Wait(1), Act::Compute(10), Act::Signal(3), Act::Compute(10)];
+    let takes = Stream { inbox: true, ..stream(&takes) };
+    let answers = stream(&[Act::Compute(2), Act::Signal(1), Act::Wait(3)]);
+    let events = run(&scenario(vec![takes, ends, answers], 200, "fifo", 3, 2000));
+    assert!(computed(&events)[&0] > 1000, "{:?}", computed(&events));
+}
+
+#[test]
 fn a_task_pays_for_leaving_idle_once_for_each_wakeup_there() {
     let sleeps = stream(&[Act::Compute(5), Act::Sleep(30), Act::Compute(5), Act::Exit]);
     let mut scenario = scenario(vec![sleeps], 100, "fifo", 1, 1000);
@@ -270,10 +309,10 @@ fn a_task_that_waits_for_a_pipe_comes_to_its_waker_and_one_that_waits_for_a_lock
 }
 
 /// Recordings whose waits were all answered: each edge is given by a task at an earlier moment than it is waited for. At some moments two to
-/// four tasks meet, at others one asks the fifth, which wakes others, too.
+/// four tasks meet, at others one asks the fifth, which wakes others, too. Some have inboxes.
 fn any_recording() -> impl Strategy<Value = Vec<Stream>> {
     let moment = (0..5_usize, 0..5_usize, 1..50_u64, prop::option::weighted(0.2, 2..=4_usize));
-    prop::collection::vec(moment, 1..60).prop_map(|moments| {
+    (prop::collection::vec(moment, 1..60), any::<[bool; 5]>()).prop_map(|(moments, inboxes)| {
         let mut acts: Vec<Vec<Act>> = vec![Vec::new(); 5];
         for (number, (from, to, length, meet)) in (0..).zip(moments) {
             acts[from].push(Act::Compute(length));
@@ -287,11 +326,49 @@ fn any_recording() -> impl Strategy<Value = Vec<Stream>> {
                 acts[to].push(Act::Wait(number));
             }
         }
-        acts.iter().map(|acts| stream(&[acts.as_slice(), &[Act::Exit]].concat())).collect()
+        let all = acts.iter().map(|acts| stream(&[acts.as_slice(), &[Act::Exit]].concat()));
+        all.zip(inboxes).map(|(stream, inbox)| Stream { inbox, ..stream }).collect()
+    })
+}
+
+/// Recordings of messages alone; some tasks end, and others begin anew.
+fn any_messages() -> impl Strategy<Value = Vec<Stream>> {
+    let moment = (0..5_usize, 0..5_usize, 1..50_u64);
+    (prop::collection::vec(moment, 1..40), any::<[(bool, bool); 5]>()).prop_map(|(moments, kinds)| {
+        let mut acts: Vec<Vec<Act>> = vec![vec![Act::Compute(1)]; 5];
+        for (number, (from, to, length)) in (0..).zip(moments) {
+            acts[from].push(Act::Compute(length));
+            if from != to {
+                acts[from].push(Act::Signal(number));
+                acts[to].push(Act::Wait(number));
+            }
+        }
+        let of = |(mut acts, (inbox, ends)): (Vec<Act>, (bool, bool))| {
+            acts.extend(ends.then_some(Act::Exit));
+            Stream { inbox, ..stream(&acts) }
+        };
+        acts.into_iter().zip(kinds).map(of).collect()
     })
 }
 
 proptest! {
+    #[test]
+    fn tasks_that_begin_anew_go_on_for_ever_whichever_others_end(streams in any_messages()) {
+        let ends: Vec<bool> = streams.iter().map(|stream| stream.acts.last() == Some(&Act::Exit.into())).collect();
+        let events = run(&scenario(streams, 10_000, "fifo", 5, 200_000));
+        let left = |task| leaves(&events, task).into_iter().next_back();
+        let is_switch = |event: &&Event| matches!(event.kind, Kind::SwitchIn | Kind::SwitchOut);
+        let last = |task| events.iter().rev().filter(is_switch).find(|event| event.task == task);
+        for (task, ends) in (0..).zip(ends) {
+            if ends {
+                prop_assert!(left(task).is_some_and(|time| time < 100_000), "{task} ends");
+            } else {
+                let goes_on = |event: &Event| event.kind == Kind::SwitchIn || event.time > 180_000;
+                prop_assert!(last(task).is_some_and(goes_on), "{task} goes on");
+            }
+        }
+    }
+
     #[test]
     fn every_recording_comes_to_its_end_and_computes_what_it_computed(
         streams in any_recording(), processors in 1..4_u16, which in 0..4_usize,

@@ -14,11 +14,12 @@
 //! was one to a request. So in a replay a server takes a request before each answer, and waits if there is none; and it takes them in the
 //! order in which they come, not in that of the recording. For the n-th answer it computes what it computed for that.
 
-mod edges;
 mod steps;
 
-use crate::history::{RARE, Recording, Step, Task};
-use edges::{Edges, Wakeup};
+use crate::{
+    edges::{Edges, Wakeup},
+    history::{RARE, Recording, Step, Task},
+};
 use hashbrown::{HashMap, HashSet};
 
 /// Most computing between a request and the wait for its answer, ns: returning from one call of the kernel and beginning the next.

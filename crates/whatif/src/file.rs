@@ -10,9 +10,9 @@ use schedlab_model::replay::{Act, Jitter, Packed, Replay, Stream};
 use serde::{Deserialize, Serialize};
 use std::io::{self, ErrorKind, Read, Write};
 
-const MAGIC: &[u8; 16] = b"schedlab work 2\n";
-/// Files from before there were servers.
-const BEFORE: &[u8; 16] = b"schedlab work 1\n";
+const MAGIC: &[u8; 16] = b"schedlab work 3\n";
+/// Files from before there were servers, and from before there were inboxes.
+const BEFORE: [&[u8; 16]; 2] = [b"schedlab work 1\n", b"schedlab work 2\n"];
 /// Longest head, bytes: names of some 100,000 tasks.
 const LONGEST_HEAD: usize = 1 << 24;
 /// Most acts: 2 GiB of them.
@@ -40,6 +40,8 @@ struct Task {
     cpu: Option<u16>,
     #[serde(default)]
     locks: bool,
+    #[serde(default)]
+    inbox: bool,
     acts: u64,
 }
 
@@ -55,6 +57,7 @@ pub fn write(work: &Replay, out: &mut impl Write) -> io::Result<()> {
         begun: stream.begun,
         cpu: stream.cpu,
         locks: stream.locks,
+        inbox: stream.inbox,
         acts: stream.acts.len() as u64,
     };
     let head = Head {
@@ -85,7 +88,7 @@ pub fn write(work: &Replay, out: &mut impl Write) -> io::Result<()> {
 pub fn read(file: &mut impl Read) -> io::Result<Replay> {
     let mut magic = [0; 16];
     file.read_exact(&mut magic)?;
-    if ![MAGIC, BEFORE].contains(&&magic) {
+    if magic != *MAGIC && !BEFORE.contains(&&magic) {
         return Err(wrong("it is no recorded work of schedlab: write it with schedlab whatif --write"));
     }
     let mut length = [0; 4];
@@ -103,9 +106,9 @@ pub fn read(file: &mut impl Read) -> io::Result<Replay> {
     }
     let bounds = (head.edges, acts, head.streams.len() as u32);
     let mut streams = Vec::new();
-    for Task { pid, name, job, begun, cpu, locks, acts } in head.streams {
+    for Task { pid, name, job, begun, cpu, locks, inbox, acts } in head.streams {
         let acts = (0..acts).map(|_| act(file, bounds)).collect::<io::Result<Vec<Packed>>>()?;
-        streams.push(Stream { pid, name, job, begun, cpu, locks, acts });
+        streams.push(Stream { pid, name, job, begun, cpu, locks, inbox, acts });
     }
     let jitter = Jitter { compute_permille: head.compute_jitter_permille.min(1000), time: head.time_jitter_ns };
     Ok(Replay { streams, edges: head.edges, span: head.span, delays: head.delays, jitter })
@@ -157,7 +160,7 @@ mod tests {
             (any::<i32>(), ".{0,15}", any::<bool>(), any::<Option<u16>>(), prop::collection::vec(any_act(), 0..20))
                 .prop_map(|(pid, name, begun, cpu, acts)| {
                     let acts = acts.into_iter().map(Packed::from).collect();
-                    Stream { pid, job: format!("job-{pid}"), name, begun, cpu, locks: begun, acts }
+                    Stream { pid, job: format!("job-{pid}"), name, begun, cpu, locks: begun, inbox: pid > 0, acts }
                 });
         (prop::collection::vec(stream, 2..5), any::<u64>()).prop_map(|(streams, span)| {
             let jitter = Jitter { compute_permille: 20, time: 7 };
@@ -171,8 +174,10 @@ mod tests {
             let mut bytes = Vec::new();
             write(&work, &mut bytes).unwrap();
             prop_assert_eq!(&read(&mut &bytes[..]).unwrap(), &work);
-            bytes[..16].copy_from_slice(BEFORE);
-            prop_assert_eq!(read(&mut &bytes[..]).unwrap(), work, "a file of the version before");
+            for before in BEFORE {
+                bytes[..16].copy_from_slice(before);
+                prop_assert_eq!(&read(&mut &bytes[..]).unwrap(), &work, "a file of a version before");
+            }
         }
 
         #[test]

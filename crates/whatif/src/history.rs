@@ -266,7 +266,9 @@ impl History {
         let (came, unseen) = (processor.came.take(), processor.unseen.take());
         came.into_iter().for_each(|came| self.picked.seen(came.saturating_sub(since)));
         let Some(Unseen { before, from, came, woken }) = unseen else { return };
-        since += if before == 0 { self.picked.ns() } else { 0 };
+        if before == 0 {
+            since = since.saturating_add(self.picked.ns()).min(self.now);
+        }
         let early = came.saturating_sub(since.max(from));
         if let Some(task) = self.known(event.task) {
             task.came_at(came, since.max(from));

@@ -3,6 +3,8 @@
 //!   history   what each task did: computing, waits, and what ended each wait
 //!   causes    what ended a wait: another task, a timer, a device, something outside
 //!   calls     which tasks answer others
+//!   edges     who woke whom
+//!   inboxes   which tasks take what others send as it comes
 //!   halting   whether processors are virtual ones that halt
 //!   pairing   whether tasks wait for pipes or for locks
 //!   timers    whether a task's timers are absolute or relative
@@ -20,11 +22,13 @@
 mod calls;
 mod causes;
 mod document;
+mod edges;
 mod ends;
 mod events;
 pub mod file;
 mod halting;
 mod history;
+mod inboxes;
 mod pairing;
 mod placing;
 mod tick;

@@ -19,6 +19,7 @@ use crate::{
     calls::{self, Part, Server},
     causes::{Cause, Override},
     history::{RARE, Recording, Step, Task},
+    inboxes,
     timers::{Timers, irregular, median, missed, timers},
 };
 use hashbrown::HashMap;
@@ -100,7 +101,7 @@ pub fn work(recording: &Recording, wish: impl Fn(&Task) -> Wish) -> Work {
         }
     }
     let mut work = Work { tasks: tasks.clone(), servers, ..Work::default() };
-    let at_once = at_once(recording);
+    let (at_once, inboxes) = (at_once(recording), inboxes::find(recording));
     let (mut begun, mut streams) = (vec![false; work.tasks.len()], Vec::new());
     for &at in &work.tasks {
         let task = &recording.tasks[at];
@@ -113,6 +114,7 @@ pub fn work(recording: &Recording, wish: impl Fn(&Task) -> Wish) -> Work {
             begun: false,
             cpu: None,
             locks: task.locks(),
+            inbox: inboxes[at],
             acts,
         });
         work.causes.push(causes);

@@ -3,9 +3,10 @@
 //! What either waited for other tasks it waits as long: so a client depends on its server alone, and a server on no task, and none can wait for
 //! ever.
 
-use super::{Edges, NEXT, Server, Wakeup};
+use super::{NEXT, Server};
 use crate::{
     causes::Cause,
+    edges::{Edges, Wakeup},
     history::{Step, Task},
     timers::median,
 };

@@ -2,6 +2,7 @@
 
 mod barriers;
 mod calls;
+mod inboxes;
 
 use super::*;
 use schedlab_traces::kernel::Context;

@@ -7,7 +7,7 @@ use crate::{
 
 /// A wakeup by a task.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wakeup {
+pub(crate) struct Wakeup {
     /// The task that woke the other; none if it is not known.
     waker: usize,
     /// The one that waited.
@@ -21,7 +21,7 @@ pub(super) struct Wakeup {
 const NONE: usize = usize::MAX;
 
 /// All wakeups by tasks.
-pub(super) struct Edges(Vec<Wakeup>);
+pub(crate) struct Edges(Vec<Wakeup>);
 
 impl Edges {
     pub fn of(tasks: &[Task], edges: u32) -> Edges {

@@ -1,0 +1,34 @@
+//! Tasks that take what others send to them as it comes: readers of one pipe into which several write, and those that wait for several
+//! connections at once.
+//!
+//! ```text
+//! inbox    two tasks or more end its waits, the second most frequent of them a twentieth, and at least 8
+//! ```
+//!
+//! In the recording one of them was first, and in a replay it may be another. That wait ends then, too: the n-th takes the n-th wakeup that
+//! is sent to the task. In the recording the n-th was ended by then, so no wait can last for ever.
+
+use crate::{
+    edges::Edges,
+    history::{RARE, Recording, Step, Task},
+};
+use hashbrown::HashMap;
+
+/// Fewer waits are chance.
+const FEW: usize = 8;
+
+/// By task of the recording, whether it has an inbox.
+pub(crate) fn find(recording: &Recording) -> Vec<bool> {
+    let edges = Edges::of(&recording.tasks, recording.edges);
+    recording.tasks.iter().map(|task| has_several_senders(task, &edges)).collect()
+}
+
+fn has_several_senders(task: &Task, edges: &Edges) -> bool {
+    let mut senders: HashMap<usize, usize> = HashMap::new();
+    let waits = task.steps.iter().filter(|step| matches!(step, Step::Wait { .. }));
+    waits.filter_map(|step| edges.waker(step)).for_each(|sender| *senders.entry(sender).or_default() += 1);
+    let all: usize = senders.values().sum();
+    let mut counts: Vec<usize> = senders.into_values().collect();
+    counts.sort_unstable();
+    counts.iter().rev().nth(1).is_some_and(|&second| second >= FEW && RARE * second >= all)
+}
