@@ -261,7 +261,7 @@ impl Explainer {
             task.again = Some(Again { waking, had: task.again.and_then(|again| again.had) });
             return;
         }
-        if matches!(task.state, State::Blocked | State::Lost) {
+        if matches!((task.state, task.waking), (State::Blocked, Some(_)) | (State::Lost, _)) {
             let before = Before { state: task.state, since: task.since, waking: task.waking };
             task.again = Some(Again { waking, had: Some((before, now)) });
         }
