@@ -20,7 +20,7 @@
 //! An *edge* is one recorded wakeup of one task by another. A stream without an exit begins anew when it is through, one *pass* later: its
 //! edges are counted, and its times move on by the length of the recording. So a pass of one stream needs the same pass of those
 //! that it waits for, and no order of the recording can be turned round; but a task that has an *inbox* takes the edges that are sent to it as they
-//! come, whoever sends them: its n-th wait takes the n-th. A *meeting* is a round of a barrier, whichever task comes last.
+//! come, from any sender: its n-th wait takes the n-th. A *meeting* is a round of a barrier, whichever task comes last.
 //! A *server* answers those that ask it, in the order in which they do.
 
 use crate::Nanos;

@@ -6,7 +6,8 @@
 //! ```
 //!
 //! In the recording one of them was first, and in a replay it may be another. That wait ends then, too: the n-th takes the n-th wakeup that
-//! is sent to the task. In the recording the n-th was ended by then, so no wait can last for ever.
+//! is sent to the task. No wait can last for ever: in the recording the n-th had been sent by then, and in later passes nothing is waited for in
+//! place of a sender that has ended (`sim`).
 
 use crate::{
     edges::Edges,
