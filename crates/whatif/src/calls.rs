@@ -18,7 +18,7 @@ mod steps;
 
 use crate::{
     edges::{Edges, Wakeup},
-    history::{RARE, Recording, Step, Task},
+    history::{RARE, Step, Task},
 };
 use hashbrown::{HashMap, HashSet};
 
@@ -60,21 +60,23 @@ pub(crate) enum Part {
 }
 
 /// The servers, in the order of their tasks, and the steps of those that call or answer, by task.
-pub(crate) fn find(recording: &Recording, part: impl Fn(&Task) -> Part) -> (Vec<Server>, HashMap<usize, Vec<Step>>) {
-    let tasks = &recording.tasks;
+pub(crate) fn find(
+    tasks: &[Task],
+    edges: &Edges,
+    part: impl Fn(&Task) -> Part,
+) -> (Vec<Server>, HashMap<usize, Vec<Step>>) {
     let parts: Vec<Part> = tasks.iter().map(part).collect();
-    let edges = Edges::of(tasks, recording.edges);
     let (mut servers, mut steps) = (Vec::new(), HashMap::new());
-    for whole in distinct(recognised(tasks, &parts, &edges), tasks.len()) {
+    for whole in distinct(recognised(tasks, &parts, edges), tasks.len()) {
         let clients = whole.clients.iter().copied().filter(|&client| parts[client] == Part::Whole);
-        let kept = counted(tasks, Server { clients: clients.collect(), ..whole.clone() }, &edges);
+        let kept = counted(tasks, Server { clients: clients.collect(), ..whole.clone() }, edges);
         if parts[whole.task] == Part::Removed || kept.clients.is_empty() {
             continue;
         }
         let number = servers.len() as u32;
-        steps.insert(whole.task, steps::answering(&tasks[whole.task], &whole, &kept, number, &edges));
+        steps.insert(whole.task, steps::answering(&tasks[whole.task], &whole, &kept, number, edges));
         for &client in &kept.clients {
-            steps.insert(client, steps::asking(&tasks[client], whole.task, number, &edges));
+            steps.insert(client, steps::asking(&tasks[client], whole.task, number, edges));
         }
         servers.push(kept);
     }

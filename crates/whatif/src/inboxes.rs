@@ -11,20 +11,15 @@
 
 use crate::{
     edges::Edges,
-    history::{RARE, Recording, Step, Task},
+    history::{RARE, Step, Task},
 };
 use hashbrown::HashMap;
 
 /// Fewer waits are chance.
 const FEW: usize = 8;
 
-/// By task of the recording, whether it has an inbox.
-pub(crate) fn find(recording: &Recording) -> Vec<bool> {
-    let edges = Edges::of(&recording.tasks, recording.edges);
-    recording.tasks.iter().map(|task| has_several_senders(task, &edges)).collect()
-}
-
-fn has_several_senders(task: &Task, edges: &Edges) -> bool {
+/// Whether a task has one.
+pub(crate) fn has_several_senders(task: &Task, edges: &Edges) -> bool {
     let mut senders: HashMap<usize, usize> = HashMap::new();
     let waits = task.steps.iter().filter(|step| matches!(step, Step::Wait { .. }));
     waits.filter_map(|step| edges.waker(step)).for_each(|sender| *senders.entry(sender).or_default() += 1);

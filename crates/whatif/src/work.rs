@@ -18,8 +18,9 @@ mod copies;
 use crate::{
     calls::{self, Part, Server},
     causes::{Cause, Override},
+    edges::Edges,
     history::{RARE, Recording, Step, Task},
-    inboxes,
+    inboxes::has_several_senders,
     timers::{Timers, irregular, median, missed, timers},
 };
 use hashbrown::HashMap;
@@ -92,7 +93,8 @@ pub fn work(recording: &Recording, wish: impl Fn(&Task) -> Wish) -> Work {
     for (number, &at) in (0..).zip(&tasks).filter(|(_, at)| recording.tasks[**at].forked) {
         forked.entry(recording.tasks[at].pid).or_default().push(number);
     }
-    let (servers, calls) = calls::find(recording, |task| part(wish(task)));
+    let edges = Edges::of(&recording.tasks, recording.edges);
+    let (servers, calls) = calls::find(&recording.tasks, &edges, |task| part(wish(task)));
     let steps = |at: usize| calls.get(&at).unwrap_or(&recording.tasks[at].steps);
     let mut signalled = vec![false; recording.edges as usize];
     for step in tasks.iter().flat_map(|&at| steps(at)) {
@@ -101,7 +103,7 @@ pub fn work(recording: &Recording, wish: impl Fn(&Task) -> Wish) -> Work {
         }
     }
     let mut work = Work { tasks: tasks.clone(), servers, ..Work::default() };
-    let (at_once, inboxes) = (at_once(recording), inboxes::find(recording));
+    let at_once = at_once(recording);
     let (mut begun, mut streams) = (vec![false; work.tasks.len()], Vec::new());
     for &at in &work.tasks {
         let task = &recording.tasks[at];
@@ -114,7 +116,7 @@ pub fn work(recording: &Recording, wish: impl Fn(&Task) -> Wish) -> Work {
             begun: false,
             cpu: None,
             locks: task.locks(),
-            inbox: inboxes[at],
+            inbox: has_several_senders(task, &edges),
             acts,
         });
         work.causes.push(causes);
