@@ -255,7 +255,8 @@ def test_a_constant_without_a_value_or_with_a_wrong_one_is_refused(weighted, gue
 def test_a_scheduler_with_filled_constants_shares_by_weight(weighted, guest):
     # Two of each: of two tasks, the one that does not run is always the next.
     hogs = {job: {"load": "spin", "passes": "forever", "count": 2, "nice": nice} for job, nice in (("a", 0), ("b", 5))}
-    fields = {"machine": "host", "duration": "4s", "seeds": 1, "metrics": ["tasks.a.share", "tasks.b.share"]}
+    # Long next to the slices that tasks may be ahead: two of 24 ms, a slice and the tick that ends it, are 0.4 % of it.
+    fields = {"machine": "host", "duration": "12s", "seeds": 1, "metrics": ["tasks.a.share", "tasks.b.share"]}
     asked_for = {"tunables": {"sched_ext": f"{weighted.name} forgetful=false"}}
     experiment = Experiment.from_dict(fields | asked_for | {"workload": hogs})
     (row,) = table(asked(dataclasses.replace(experiment, folder=weighted.parent), guest))

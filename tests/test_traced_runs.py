@@ -272,6 +272,36 @@ def test_of_copies_that_wait_for_a_task_that_is_no_known_server_nothing_is_predi
         assert why == f"copies of {copied} would wait for other tasks, and how long is not known"
 
 
+READER = """
+duration = "3s"
+seeds = [1]
+metrics = ["tasks.reader.share", "tasks.quick.share", "tasks.hog.share"]
+machine = { preset = "uniform", processors = 1 }
+scheduler = { name = "eevdf" }
+workload.reader = { passes = "forever", steps = [{ receive = "lines" }, { compute = "2ms" }] }
+workload.quick = { passes = "forever", steps = [
+    { compute = "1ms" }, { sleep = { uniform = ["2ms", "9ms"] } }, { send = "lines" },
+] }
+workload.slow = { passes = "forever", steps = [
+    { compute = "2ms" }, { sleep = { uniform = ["2ms", "20ms"] } }, { send = "lines" },
+] }
+workload.hog = { load = "spin", compute = "1000s", passes = "forever" }
+"""
+
+
+def test_whatif_names_a_task_that_takes_what_several_send(schedlab):
+    """Reduced to nice 19, one of its senders comes seldom: the other does not wait for it."""
+    (schedlab.folder / "load.toml").write_text(READER)
+    schedlab.ok("run", "load.toml", "--trace", "run.recording")
+    words = ("whatif", "run.recording", "--change", "slow: nice=19", "--json", "--seeds", "3")
+    found = json.loads(schedlab.ok(*words))
+    assert [line for line in found["assumptions"] if "several senders: reader:" in line]
+    run = schedlab.json("run", "load.toml", "--set", "workload.slow.nice=19", "--set", "seeds=[2, 3]")
+    for name in ("reader", "quick", "hog"):
+        truth = run["cells"][0]["metrics"][f"tasks.{name}.share"]["mean"]
+        assert found["groups"][name]["share_pct"]["predicted"] == pytest.approx(truth, abs=2), name
+
+
 def test_recorded_tasks_are_replayed_by_one_job(schedlab):
     (schedlab.folder / "load.toml").write_text(BARRIER)
     schedlab.ok("run", "load.toml", "--trace", "run.recording")

@@ -18,6 +18,8 @@ const MS: u64 = 1_000_000;
 
 /// One at a time: a run turns the kernel's counting of waits on, and another one may say that it is off.
 static TURN: Mutex<()> = Mutex::new(());
+/// The kernel's switch for the counting of waits.
+const SWITCH: &str = "/proc/sys/kernel/task_delayacct";
 
 /// Runs the agent: its exit status, its answers, what it said on stderr.
 fn time(options: &[&str], command: &[&str]) -> (i32, Vec<Value>, String) {
@@ -278,6 +280,7 @@ fn nothing_of_the_control_group_stays_even_if_the_agent_is_killed() {
     };
     let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
     let journal = tempfile::tempdir().unwrap();
+    let before = std::fs::read(SWITCH).ok();
     for after_ms in [0, 3, 10, 30, 100] {
         let mut agent = Command::new(env!("CARGO_BIN_EXE_schedlab-agent"))
             .args(["time", "--journal", journal.path().join("journal").to_str().unwrap()])
@@ -291,6 +294,13 @@ fn nothing_of_the_control_group_stays_even_if_the_agent_is_killed() {
         let began = Instant::now();
         while groups().contains(&own) {
             assert!(began.elapsed() < Duration::from_secs(10), "killed after {after_ms} ms, {own} stays");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        while std::fs::read(SWITCH).ok() != before {
+            assert!(
+                began.elapsed() < Duration::from_secs(10),
+                "killed after {after_ms} ms, the counting of waits stays on"
+            );
             std::thread::sleep(Duration::from_millis(20));
         }
     }
@@ -338,13 +348,61 @@ fn a_command_that_is_not_there_is_one_message() {
 #[test]
 fn without_permission_to_change_settings_the_waits_are_unknown() {
     let (_, answers, _) = time(&["--touch-nothing"], &["true"]);
-    let delays = std::fs::read_to_string("/proc/sys/kernel/task_delayacct").unwrap_or_default();
+    let delays = std::fs::read_to_string(SWITCH).unwrap_or_default();
     if delays.trim() != "0" {
         println!("skipped: this kernel counts waits anyway");
         return;
     }
     assert!(answers[0]["main"]["disk_ns"].is_null(), "{}", answers[0]);
     assert!(answers[0]["unknown"].to_string().contains("task_delayacct"), "{}", answers[0]);
+}
+
+/// What the switch reads, where root may turn it on and it is off.
+fn is_off() -> bool {
+    let may = nix::unistd::geteuid().is_root() && std::fs::read_to_string(SWITCH).is_ok_and(|text| text == "0\n");
+    if !may {
+        println!("skipped: the counting of waits is not off, or not ours to turn on");
+    }
+    may
+}
+
+#[test]
+fn waits_are_counted_until_the_last_of_several_runs_has_ended() {
+    let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    if !is_off() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let run = |seconds: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_schedlab-agent"));
+        command.args(["time", "--journal", folder.path().to_str().unwrap(), "--", "sh", "-c"]);
+        // It begins once the other one runs, too.
+        command.arg(format!(
+            "touch {0}/$$; while [ $(ls {0} | wc -l) -lt 2 ]; do sleep 0.01; done; sleep {seconds}",
+            folder.path().join("here").display()
+        ));
+        command.stdout(Stdio::piped()).spawn().unwrap()
+    };
+    std::fs::create_dir(folder.path().join("here")).unwrap();
+    let (long, mut short) = (run("1"), run("0"));
+    assert!(short.wait().unwrap().success());
+    assert_eq!(std::fs::read_to_string(SWITCH).unwrap(), "1\n", "the other one counts");
+    let answer: Value = serde_json::from_slice(&long.wait_with_output().unwrap().stdout).unwrap();
+    assert!(answer["main"]["disk_ns"].is_u64(), "{answer}");
+    assert_eq!(std::fs::read_to_string(SWITCH).unwrap(), "0\n");
+}
+
+#[test]
+fn waits_are_unknown_if_another_process_ends_the_counting() {
+    {
+        let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if !is_off() {
+            return;
+        }
+    }
+    let (_, answers, _) = time(&[], &["sh", "-c", &format!("echo 0 > {SWITCH}")]);
+    assert!(answers[0]["main"]["disk_ns"].is_null(), "{}", answers[0]);
+    assert!(answers[0]["unknown"].to_string().contains("another process wrote 0"), "{}", answers[0]);
 }
 
 #[test]
@@ -382,6 +440,18 @@ fn waits_for_memory_are_not_counted_as_the_drives_too() {
     assert_eq!((parts.user_ns, parts.system_ns), (75, 25));
     assert_eq!((parts.processor_ns, parts.disk_ns, parts.memory_ns), (Some(50), Some(400), Some(300)));
     assert_eq!(parts.asleep_ns, 150);
+}
+
+#[test]
+fn a_wait_longer_than_its_tasks_life_is_not_believed() {
+    let waited = |ns: u64, life_us: u64| {
+        let mut bytes = record(1, [0, ns, 0, 0], (0, 0));
+        bytes[144..152].copy_from_slice(&life_us.to_ne_bytes());
+        Record::read(&bytes).unwrap().waits_longer_than_it_lives()
+    };
+    // The kernel's clock of waits is a few microseconds off that of lives, and counts from the start of the machine.
+    assert!(!waited(200_900_000, 200_000) && !waited(0, 0));
+    assert!(waited(3_600_000_000_000, 200_000));
 }
 
 #[test]

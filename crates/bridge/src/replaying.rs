@@ -7,7 +7,7 @@ use crate::{
 };
 use regex_lite::Regex;
 use schedlab_explain::Report;
-use schedlab_model::{event::AnyObserver, units::Duration};
+use schedlab_model::{event::AnyObserver, experiment::nearest, units::Duration};
 use schedlab_policies::schedulers::All;
 use schedlab_sim::observe;
 use schedlab_traces::kernel::{self, Head};
@@ -63,6 +63,8 @@ struct Prepared {
     servers: Vec<Answers>,
     /// Names of tasks of which waits for others are taken for waits for locks.
     locks: BTreeSet<String>,
+    /// Names of tasks with several senders, that take what comes first.
+    inboxes: BTreeSet<String>,
     /// Ticks a second, if the recording shows them.
     hz: Option<u64>,
     /// Whether it has the kernel's settings at the start.
@@ -169,6 +171,7 @@ pub fn prepare(path: &Path, asked_json: &str, out: &Path) -> Result<String, Stri
         barriers: barriers(&recording, &wishes),
         servers: servers(&recording, &work),
         locks: locks(&recording, &work),
+        inboxes: inboxes(&work),
         hz: tick(&recording.preemptions),
         state: head.state.as_ref().is_some_and(|state| !state.kernel.settings.is_empty()),
         tick: head.state.as_ref().is_some_and(|state| state.kernel.tick_ns.is_some()),
@@ -218,6 +221,12 @@ fn locks(recording: &Recording, work: &Work) -> BTreeSet<String> {
     let streams = work.replay.streams.iter().zip(&work.causes);
     let waits = streams.filter(|(stream, causes)| stream.locks && causes.tasks > 0 && recording.processors.len() > 1);
     waits.map(|(stream, _)| stream.name.clone()).collect()
+}
+
+fn inboxes(work: &Work) -> BTreeSet<String> {
+    let streams = work.replay.streams.iter().zip(&work.causes);
+    let take = streams.filter(|(stream, causes)| stream.inbox && causes.tasks > 0);
+    take.map(|(stream, _)| stream.name.clone()).collect()
 }
 
 fn causes(work: &Work) -> BTreeMap<String, Ended> {
@@ -290,10 +299,12 @@ impl Wishes {
             return Ok(());
         };
         let known: BTreeSet<&str> = recording.tasks.iter().map(|task| task.name.as_str()).collect();
+        let meant = nearest(pattern, known.iter().copied()).map(|name| format!("; did you mean {name:?}?"));
         let some: Vec<&str> = known.iter().copied().take(FEW_NAMES).collect();
-        let more = if known.len() > FEW_NAMES { " ..." } else { "" };
+        let more = if known.len() > FEW_NAMES { ", ..." } else { "" };
         Err(format!(
-            "{option} {pattern:?}: no task of the recording has such a name; there are {}{more}",
+            "{option} {pattern:?}: no task of the recording has such a name{} (known: {}{more})",
+            meant.unwrap_or_default(),
             some.join(", ")
         ))
     }

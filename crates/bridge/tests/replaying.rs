@@ -50,11 +50,12 @@ fn the_same_run_gives_the_same_numbers() {
 
 #[test]
 fn names_that_no_task_has_and_patterns_that_are_none_are_refused_with_their_option() {
-    let none = "no task of the recording has such a name; there are ";
+    let none = "no task of the recording has such a name";
+    let meant = "such a name; did you mean \"hog\"? (known: ";
     for (asked, option, why) in [
-        (json!({ "treat": [["hok", "open"]] }), "--treat \"hok\"", none),
+        (json!({ "treat": [["hok", "open"]] }), "--treat \"hok\"", meant),
         (json!({ "remove": ["hog", "og"] }), "--remove \"og\"", none),
-        (json!({ "copies": [["hogs", 2]] }), "--copies \"hogs\"", none),
+        (json!({ "copies": [["hogs", 2]] }), "--copies \"hogs\"", meant),
         (json!({ "treat": [["(", "open"]] }), "--treat \"(\"", "is no regular expression"),
         (json!({ "remove": ["("] }), "--remove \"(\"", "is no regular expression"),
         (json!({ "copies": [["(", 2]] }), "--copies \"(\"", "is no regular expression"),

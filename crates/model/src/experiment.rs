@@ -33,7 +33,7 @@ mod translate;
 pub use cells::{Cell, Outlines, Parameters, expand, expand_some, outline_read, outline_some, parameters};
 pub use hash::{Digest, hash};
 pub use keep::Condition;
-pub use problem::Problem;
+pub use problem::{Problem, nearest};
 pub use read::{files, read, read_scenario, read_with};
 pub use recorded::Files;
 pub use rt_app::{is_rt_app, notes, write as write_rt_app};

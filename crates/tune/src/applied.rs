@@ -89,12 +89,16 @@ impl AppliedSettings {
         self.journal.as_ref().expect("there are settings, so there is a journal")
     }
 
-    /// Shares debugfs where another run has mounted it, so that it stays mounted until both have ended.
+    /// Shares debugfs where another run has mounted it.
     fn share_debugfs(&mut self, lock: &Lock, plan: &Plan) -> Result<(), Fault> {
-        let is_it = |object: &Object| matches!(object, Object::Mount { path, .. } if path == Path::new(DEBUGFS));
         if !plan.steps().any(|step| step.path.starts_with(DEBUGFS)) {
             return Ok(());
         }
+        self.share(lock, |object| matches!(object, Object::Mount { path, .. } if path == Path::new(DEBUGFS)))
+    }
+
+    /// Enters what another run has made or set, so that it stays until both have ended.
+    fn share(&mut self, lock: &Lock, is_it: impl Fn(&Object) -> bool) -> Result<(), Fault> {
         let (all, _) = self.journal().entries()?;
         if let Some(theirs) = all.into_iter().find(|e| is_it(&e.object) && e.owner.lives()) {
             let shared = self.journal().enter(lock, theirs.object)?;
@@ -132,6 +136,9 @@ impl AppliedSettings {
             };
             let change = as_change(&step, text);
             if step.text.is_some() && step.text == change.reading.of(&change.old) {
+                if step.shared {
+                    self.share(lock, |object| matches!(object, Object::Value(theirs) if step.sets_alike(theirs)))?;
+                }
                 self.watch(&step, Change { expected: step.text.clone(), ..change });
                 continue;
             }
@@ -286,13 +293,17 @@ fn as_change(step: &Step, old: String) -> Change {
         expected: None,
         by: step.by.clone(),
         follows: step.follows.clone(),
+        shared: step.shared,
     }
 }
 
-/// Two runs that change the same setting would each restore the other's value.
+/// Two runs that change the same setting would each restore the other's value, unless they share it.
 fn refuse_what_others_hold(journal: &Journal, plan: &Plan) -> Result<(), Fault> {
     for entry in journal.entries()?.0.iter().filter(|e| e.owner.lives()) {
         let Object::Value(theirs) = &entry.object else { continue };
+        if plan.steps().any(|step| step.sets_alike(theirs)) {
+            continue;
+        }
         let Some(step) = plan.steps().find(|s| s.path == theirs.path && s.reading == theirs.reading) else { continue };
         return Err(Fault::Refused {
             what: step.setting.clone(),

@@ -29,6 +29,9 @@ pub struct Change {
     pub by: Option<PathBuf>,
     /// It follows this other setting, and makes sense only when that has come back.
     pub follows: Option<PathBuf>,
+    /// Runs that set it alike may hold it together, for it changes only what the kernel counts: the last one puts it back.
+    #[serde(default)]
+    pub shared: bool,
 }
 
 impl Change {
@@ -36,7 +39,7 @@ impl Change {
     pub fn plain(setting: &str, path: &Path, old: String, expected: String) -> Change {
         let setting = setting.to_owned();
         let (path, expected) = (path.to_owned(), Some(expected));
-        Change { setting, path, reading: Reading::Plain, old, expected, by: None, follows: None }
+        Change { setting, path, reading: Reading::Plain, old, expected, by: None, follows: None, shared: false }
     }
 
     /// What it reads now; none if there is no such file.
@@ -116,6 +119,7 @@ mod tests {
             expected: None,
             by: None,
             follows: None,
+            shared: false,
         };
         let queue = change("/sys/block/nullb0/queue/nr_requests");
         assert!(queue.is_shortest_queue("2", "4"));

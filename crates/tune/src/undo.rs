@@ -99,11 +99,15 @@ impl Journal {
         left
     }
 
-    /// Whether another owner relies on the same mount and will remove it.
+    /// Whether another owner relies on the same mount or the same counting, and will undo it.
     fn shared(&self, entry: &Entry) -> bool {
         let is_other = |e: &Entry| e.object == entry.object && (&e.owner, e.sequence) != (&entry.owner, entry.sequence);
-        matches!(entry.object, Object::Mount { .. })
-            && self.entries().is_ok_and(|(all, _)| all.iter().any(|e| is_other(e) && e.owner.lives()))
+        let may_be = match &entry.object {
+            Object::Mount { .. } => true,
+            Object::Value(change) => change.shared,
+            _ => false,
+        };
+        may_be && self.entries().is_ok_and(|(all, _)| all.iter().any(|e| is_other(e) && e.owner.lives()))
     }
 }
 

@@ -142,7 +142,8 @@ def assumptions(one: Prepared, notes: list[str]) -> list[str]:
         poll = document["machine"]["topology"]["halt_poll"]
         seen = "tasks stayed next to idle ones"
         notes = [f"virtual processors that are idle for more than {poll} get no woken task: {seen}", *notes]
-    notes = [*map(_barrier, found["barriers"]), *map(_server, found["servers"]), *_locks(found["locks"]), *notes]
+    waited_for = [*map(_barrier, found["barriers"]), *map(_server, found["servers"])]
+    notes = [*waited_for, *_locks(found["locks"]), *_inboxes(found["inboxes"]), *notes]
     if found["state"]:
         return [f"the policy is {scheduler['name']}{variant}, {kernel}", *notes]
     settings = [
@@ -167,6 +168,11 @@ def _some(names: list[str]) -> str:
 def _locks(names: list[str]) -> list[str]:
     why = "woken by tasks that were alone on their processors, such tasks stayed where they were"
     return [f"taken to wait for locks rather than for pipes: {_some(names)}: {why}"] if names else []
+
+
+def _inboxes(names: list[str]) -> list[str]:
+    why = "whichever of the tasks that wake it sends first ends a wait"
+    return [f"taken to have several senders: {_some(names)}: {why}"] if names else []
 
 
 def _barrier(found: dict[str, Any]) -> str:

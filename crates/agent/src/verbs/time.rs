@@ -13,6 +13,8 @@ use std::{
 
 /// The switch by which kernels from 5.14 on count waits: its file, and its name in the table of tunables.
 const SWITCH: (&str, &str) = ("/proc/sys/kernel/task_delayacct", "delay_accounting");
+/// What its file reads while waits are not counted.
+const OFF: &str = "0";
 
 /// Run a command and say where its time went.
 #[derive(clap::Args)]
@@ -43,7 +45,7 @@ impl Time {
         let journal = (!self.touch_nothing).then_some(self.journal.as_path());
         let mut status = 0;
         for _ in 0..self.repeat {
-            let timed = match run(&root, &self.command, delays.known.clone(), journal)? {
+            let timed = match run(&root, &self.command, || delays.counted(&root), journal)? {
                 Ok(timed) => timed,
                 Err(not) => {
                     eprintln!("error: {}", shown(&not.why));
@@ -64,29 +66,41 @@ fn answers(path: Option<&Path>) -> Result<Box<dyn Write>, Fault> {
     Ok(Box::new(file.map_err(|why| Fault::file(path, "write", why))?))
 }
 
-/// The kernel's counting of waits, on as long as this lives.
+/// The kernel's counting of waits, on as long as this lives: other runs of schedlab do not turn it off meanwhile.
 struct Delays {
     /// Or why not.
-    known: Result<(), String>,
+    on: Result<(), String>,
     _applied: Option<schedlab_tune::AppliedSettings>,
 }
 
 impl Delays {
     fn on(root: &Root, journal: &Path, touch_nothing: bool) -> Delays {
         let (file, name) = SWITCH;
-        match root.read(file).as_deref().map(str::trim) {
-            Ok("0") if touch_nothing => {
-                Delays { known: Err(format!("{file} is 0, and is to stay so")), _applied: None }
-            }
-            Ok("0") => {
-                let settings = BTreeMap::from([(name.to_owned(), "true".to_owned())]);
-                match schedlab_tune::AppliedSettings::apply(root, &settings, journal) {
-                    Ok(applied) => Delays { known: Ok(()), _applied: Some(applied) },
-                    Err(fault) => Delays { known: Err(fault.to_string()), _applied: None },
-                }
-            }
-            // On already, or an older kernel, which always counts.
-            _ => Delays { known: Ok(()), _applied: None },
+        let is_on = match root.read(file).as_deref().map(str::trim) {
+            // An older kernel, which always counts.
+            Err(_) => return Delays { on: Ok(()), _applied: None },
+            Ok(text) => text != OFF,
+        };
+        if touch_nothing {
+            let off = format!("{file} is 0, and is to stay so");
+            return Delays { on: if is_on { Ok(()) } else { Err(off) }, _applied: None };
+        }
+        // Also where it is on: by another run, which would turn it off at its end.
+        let settings = BTreeMap::from([(name.to_owned(), "true".to_owned())]);
+        match schedlab_tune::AppliedSettings::apply(root, &settings, journal) {
+            Ok(applied) => Delays { on: Ok(()), _applied: Some(applied) },
+            Err(_) if is_on => Delays { on: Ok(()), _applied: None },
+            Err(fault) => Delays { on: Err(fault.to_string()), _applied: None },
+        }
+    }
+
+    /// Whether waits were counted up to now, or why not.
+    fn counted(&self, root: &Root) -> Result<(), String> {
+        self.on.clone()?;
+        let (file, _) = SWITCH;
+        match root.read(file) {
+            Ok(text) if text.trim() == OFF => Err(format!("another process wrote 0 to {file} meanwhile")),
+            _ => Ok(()),
         }
     }
 }

@@ -92,6 +92,34 @@ fn two_runs_do_not_hold_the_same_setting() {
 }
 
 #[test]
+fn what_only_counts_is_held_by_several_runs_and_put_back_by_the_last() {
+    let tree = Tree::new();
+    tree.put("proc/sys/kernel/task_delayacct", "0\n");
+    let reads = || tree.get("proc/sys/kernel/task_delayacct");
+    let hold = |value: &str| {
+        let mut agent = tree.agent("hold", &[&format!("delay_accounting={value}")]).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(agent.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        agent
+    };
+    let (mut first, mut second, mut third) = (hold("true"), hold("true"), hold("true"));
+    assert_eq!((reads().as_str(), tree.entries()), ("1\n", 3));
+    // Who wants otherwise is refused.
+    let why = String::from_utf8(tree.agent("hold", &["delay_accounting=false"]).output().unwrap().stderr).unwrap();
+    assert!(why.contains("is held by process"), "{why}");
+    drop(first.stdin.take());
+    assert!(first.wait().unwrap().success());
+    assert_eq!((reads().as_str(), tree.entries()), ("1\n", 2));
+    third.kill().unwrap();
+    third.wait().unwrap();
+    assert!(comes(|| tree.entries() == 1));
+    assert_eq!(reads(), "1\n");
+    drop(second.stdin.take());
+    assert!(second.wait().unwrap().success());
+    assert_eq!((reads().as_str(), tree.entries()), ("0\n", 0));
+}
+
+#[test]
 fn the_journal_stays_when_a_value_cannot_be_written_back_and_serves_later() {
     // A file of the kernel that no user can write, not even root.
     const CLOSED: &str = "/proc/sys/kernel/cap_last_cap";

@@ -105,7 +105,7 @@ impl Fault {
 }
 
 /// The known name that differs from `name` by the fewest slips of the keyboard, if they are few.
-pub(super) fn nearest<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+pub fn nearest<'k>(name: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
     let length = name.chars().count();
     if length > 100 {
         return None;

@@ -41,6 +41,9 @@ const MISPLACED: u16 = 15;
 /// Before this version there are no task numbers in it.
 const OLDEST: u16 = 3;
 
+/// Waits and lives are rounded differently: by a clock tick at most, of the slowest clock.
+const ROUNDING_NS: u64 = 10_000_000;
+
 type Field = (usize, u16);
 
 /// What the kernel kept of a task. Times in ns. None: this kernel does not report it.
@@ -99,6 +102,12 @@ pub struct Record {
 }
 
 impl Record {
+    /// Whether its waits for drives cannot be. Linux notes when a wait begins only while it counts (`__delayacct_blkio_start`, 6.18): turned
+    /// on during a task's first wait, it takes that wait to have begun with the machine.
+    pub fn waits_longer_than_it_lives(&self) -> bool {
+        self.disk_delay_ns > self.elapsed_ns.saturating_add(ROUNDING_NS)
+    }
+
     /// Reads a record; none if it is of a version that is not known to be laid out like this, or too short.
     pub fn read(bytes: &[u8]) -> Option<Record> {
         let version = u16::from_ne_bytes(*bytes.first_chunk()?);

@@ -53,11 +53,12 @@ pub struct NotStarted {
     pub why: String,
 }
 
-/// Runs it. `delays` says whether the kernel keeps account of waits; with a journal, there may be a control group around it.
+/// Runs it. `delays`, asked afterwards, says whether the kernel kept account of waits; with a journal, there may be a control group
+/// around it.
 pub fn run(
     root: &Root,
     words: &[OsString],
-    delays: Result<(), String>,
+    delays: impl FnOnce() -> Result<(), String>,
     journal: Option<&Path>,
 ) -> Result<Result<Timed, NotStarted>, Fault> {
     let signals = listen()?;
@@ -84,6 +85,7 @@ pub fn run(
     if records.is_none() && enclosed.is_none() {
         unknown.push(UNATTRIBUTED.to_owned());
     }
+    let delays = delays().and_then(|()| possible(records.as_deref().unwrap_or_default()));
     let delays = delays.map_err(|why| unknown.push(format!("waits for disk and memory: {why}"))).is_ok();
     let Wait { reaped, own, status, sampler, .. } = wait;
     let waits = sampler.end();
@@ -91,6 +93,17 @@ pub fn run(
     let seen =
         Seen { elapsed_ns, status, child, reaped, own, outlived, enclosed, records, delays, systems, waits, unknown };
     Ok(Ok(seen.sum_up()))
+}
+
+/// Whether every task's waits for drives fit into its life, or why none of them is to be believed.
+fn possible(records: &[Record]) -> Result<(), String> {
+    match records.iter().find(|task| task.waits_longer_than_it_lives()) {
+        Some(task) => Err(format!(
+            "task {} has waited for drives longer than it lived: the kernel began to count during a wait, or its clocks differ",
+            task.pid
+        )),
+        None => Ok(()),
+    }
 }
 
 /// Gets the signals that are passed on as messages, and becomes the parent of the command's orphans. The second is the mask
