@@ -6,6 +6,7 @@
 //!
 //! Numbers are little-endian. The digest that an experiment file has of it is its checksum, too.
 
+use hashbrown::HashMap;
 use schedlab_model::replay::{Act, Jitter, Packed, Replay, Stream};
 use serde::{Deserialize, Serialize};
 use std::io::{self, ErrorKind, Read, Write};
@@ -110,8 +111,27 @@ pub fn read(file: &mut impl Read) -> io::Result<Replay> {
         let acts = (0..acts).map(|_| act(file, bounds)).collect::<io::Result<Vec<Packed>>>()?;
         streams.push(Stream { pid, name, job, begun, cpu, locks, inbox, acts });
     }
+    // Each needs memory in a replay: there are no more of them than steps that name one.
+    let edges = if u64::from(head.edges) > acts { renumber(&mut streams) } else { head.edges };
     let jitter = Jitter { compute_permille: head.compute_jitter_permille.min(1000), time: head.time_jitter_ns };
-    Ok(Replay { streams, edges: head.edges, span: head.span, delays: head.delays, jitter })
+    Ok(Replay { streams, edges, span: head.span, delays: head.delays, jitter })
+}
+
+/// Numbers edges from 0 on, in the order in which steps name them. Gives how many there are.
+fn renumber(streams: &mut [Stream]) -> u32 {
+    let mut numbers: HashMap<u32, u32> = HashMap::new();
+    for packed in streams.iter_mut().flat_map(|stream| &mut stream.acts) {
+        let mut dense = |edge: u32| {
+            let next = numbers.len() as u32;
+            *numbers.entry(edge).or_insert(next)
+        };
+        *packed = match packed.act() {
+            Act::Signal(edge) => Act::Signal(dense(edge)).into(),
+            Act::Wait(edge) => Act::Wait(dense(edge)).into(),
+            _ => continue,
+        };
+    }
+    numbers.len() as u32
 }
 
 fn act(file: &mut impl Read, (edges, meetings, streams): (u32, u64, u32)) -> io::Result<Packed> {
@@ -157,7 +177,7 @@ mod tests {
 
     fn any_work() -> impl Strategy<Value = Replay> {
         let stream =
-            (any::<i32>(), ".{0,15}", any::<bool>(), any::<Option<u16>>(), prop::collection::vec(any_act(), 0..20))
+            (any::<i32>(), ".{0,15}", any::<bool>(), any::<Option<u16>>(), prop::collection::vec(any_act(), 5..20))
                 .prop_map(|(pid, name, begun, cpu, acts)| {
                     let acts = acts.into_iter().map(Packed::from).collect();
                     Stream { pid, job: format!("job-{pid}"), name, begun, cpu, locks: begun, inbox: pid > 0, acts }
@@ -166,6 +186,21 @@ mod tests {
             let jitter = Jitter { compute_permille: 20, time: 7 };
             Replay { streams, edges: 5, span, delays: [vec![1, 2, 3], vec![], vec![4]], jitter }
         })
+    }
+
+    #[test]
+    fn a_file_that_names_more_edges_than_it_has_steps_needs_memory_for_its_steps_only() {
+        let stream =
+            |acts: &[Act]| Stream { acts: acts.iter().copied().map(Packed::from).collect(), ..Stream::default() };
+        let far = u32::MAX - 1;
+        let streams =
+            vec![stream(&[Act::Compute(5), Act::Signal(far), Act::Signal(7)]), stream(&[Act::Wait(7), Act::Wait(far)])];
+        let mut bytes = Vec::new();
+        write(&Replay { streams, edges: u32::MAX, ..Replay::default() }, &mut bytes).unwrap();
+        let read = read(&mut &bytes[..]).unwrap();
+        assert_eq!(read.edges, 2);
+        assert_eq!(read.streams[0], stream(&[Act::Compute(5), Act::Signal(0), Act::Signal(1)]));
+        assert_eq!(read.streams[1], stream(&[Act::Wait(1), Act::Wait(0)]));
     }
 
     proptest! {

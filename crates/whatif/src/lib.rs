@@ -10,6 +10,7 @@
 //!   timers    whether a task's timers are absolute or relative
 //!   treatment nice, policy and processors of each task, as far as the recording shows them
 //!   placing   how tasks are treated in an experiment
+//!   groups    names of control groups, and what they limit
 //!   work      histories as streams of acts (`model::replay`)
 //!   tick      the length of the kernel's clock tick, from when it preempted
 //!   document  work as an experiment
@@ -26,6 +27,7 @@ mod edges;
 mod ends;
 mod events;
 pub mod file;
+mod groups;
 mod halting;
 mod history;
 mod inboxes;

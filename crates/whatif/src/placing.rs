@@ -1,10 +1,10 @@
 //! How each task is treated in an experiment: from the state at the start where the recording has it, else from its events.
 
 use crate::{
+    groups::{GroupNames, USUAL_SHARES, described},
     history::{Recording, Task},
     treatment::Policy,
 };
-use schedlab_model::units::spell_duration;
 use schedlab_traces::kernel::{
     Pid,
     state::{self, State},
@@ -14,9 +14,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What the kernel calls policies, by their numbers in `sched_setattr(2)`; what is not here is an ordinary task.
 const NAMES: [(u32, &str); 4] = [(1, "fifo"), (2, "rr"), (3, "batch"), (5, "idle")];
-/// `cpu.weight` of a group that has none of its own, and what version 1 calls the same.
-const USUAL_WEIGHT: u64 = 100;
-const USUAL_SHARES: u64 = 1024;
 /// Tasks in a chain of parents that are looked at.
 const MOST_PARENTS: u32 = 64;
 /// Processors of a mask that are looked at.
@@ -44,6 +41,8 @@ pub(crate) struct Places<'a> {
     autogroup: bool,
     /// The slice of a task that asks for none.
     usual_slice: Option<u64>,
+    /// Names of all groups of the state.
+    names: GroupNames,
 }
 
 impl<'a> Places<'a> {
@@ -53,7 +52,13 @@ impl<'a> Places<'a> {
         let autogroup = setting("sched_autogroup_enabled") == Some(1);
         let made = recording.tasks.iter().filter(|task| task.forked);
         let parents = made.filter_map(|task| Some((task.pid, task.parent?))).collect();
-        Places { processors, parents, known, autogroup, usual_slice: setting("base_slice_ns") }
+        let of_tasks = state.into_iter().flat_map(|state| &state.tasks).flat_map(|task| {
+            let session = task.autogroup.as_deref().map(session);
+            [Some(task.group.as_str()), session].into_iter().flatten()
+        });
+        let all = state.into_iter().flat_map(|state| &state.groups).map(|group| group.path.as_str()).chain(of_tasks);
+        let names = GroupNames::of(all);
+        Places { processors, parents, known, autogroup, usual_slice: setting("base_slice_ns"), names }
     }
 
     /// How a task is treated.
@@ -107,30 +112,36 @@ impl<'a> Places<'a> {
 
     fn group(&self, known: &state::Task) -> Option<String> {
         if known.group != "/" && !known.group.is_empty() {
-            return Some(group_name(&known.group));
+            return self.names.get(&known.group).map(str::to_owned);
         }
-        let session = known.autogroup.as_deref().filter(|_| self.autogroup && !known.kernel)?;
-        Some(group_name(session.split(' ').next().unwrap_or(session)))
+        let group = known.autogroup.as_deref().filter(|_| self.autogroup && !known.kernel)?;
+        self.names.get(session(group)).map(str::to_owned)
     }
 
     /// The groups of these names, with those that contain them.
-    pub fn groups(&self, state: Option<&State>, used: &BTreeSet<String>) -> Map<String, Value> {
+    pub fn groups<'s>(&'s self, state: Option<&'s State>, used: &'s BTreeSet<String>) -> Map<String, Value> {
         let mut all = Map::new();
-        let groups: BTreeMap<String, &state::Group> =
-            state.into_iter().flat_map(|state| &state.groups).map(|group| (group_name(&group.path), group)).collect();
+        let named = |group: &'s state::Group| Some((self.names.get(&group.path)?, group));
+        let groups: BTreeMap<&str, &state::Group> =
+            state.into_iter().flat_map(|state| &state.groups).filter_map(named).collect();
         for name in used {
-            let mut name = name.clone();
-            while let Some(group) = groups.get(&name).filter(|_| !all.contains_key(&name)) {
-                let parent = parent(&group.path);
-                all.insert(name.clone(), described(group, parent.as_deref()));
+            let mut name = name.as_str();
+            while let Some(group) = groups.get(name).filter(|_| !all.contains_key(name)) {
+                let parent = self.names.above(&group.path);
+                all.insert(name.to_owned(), described(group, parent));
                 let Some(above) = parent else { break };
                 name = above;
             }
             // One of a session: nice 0 weighs as a task.
-            all.entry(name).or_insert_with(|| json!({ "weight": USUAL_SHARES }));
+            all.entry(name.to_owned()).or_insert_with(|| json!({ "weight": USUAL_SHARES }));
         }
         all
     }
+}
+
+/// The group of a session, of "/autogroup-25 nice 0".
+fn session(autogroup: &str) -> &str {
+    autogroup.split(' ').next().unwrap_or(autogroup)
 }
 
 /// A number among the scheduler's settings, by the name of its file.
@@ -157,42 +168,6 @@ fn name_of(known: &state::Task) -> &'static str {
     NAMES.iter().find(|(number, _)| *number == known.policy).map_or("other", |(_, name)| name)
 }
 
-/// A path as the name of a group: "/user.slice/a" is "user_slice-a".
-fn group_name(path: &str) -> String {
-    let fits = |c: char| match c {
-        '/' => '-',
-        c if c.is_alphanumeric() || c == '-' => c,
-        _ => '_',
-    };
-    path.trim_matches('/').chars().take(64).map(fits).collect()
-}
-
-/// The group above; none above those at the top.
-fn parent(path: &str) -> Option<String> {
-    let (above, _) = path.trim_end_matches('/').rsplit_once('/')?;
-    (!above.is_empty()).then(|| group_name(above))
-}
-
-fn described(group: &state::Group, parent: Option<&str>) -> Value {
-    let weight = match (group.shares, group.weight) {
-        (Some(shares), _) => shares,
-        (None, Some(weight)) => (weight * USUAL_SHARES / USUAL_WEIGHT).max(2),
-        (None, None) => USUAL_SHARES,
-    };
-    let mut found = json!({ "weight": weight });
-    if let Some(parent) = parent {
-        found["parent"] = json!(parent);
-    }
-    if let (Some(quota), Some(period)) = (group.quota_ns, group.period_ns) {
-        found["quota"] = json!(spell_duration(quota));
-        found["period"] = json!(spell_duration(period));
-        if let Some(burst) = group.burst_ns {
-            found["burst"] = json!(spell_duration(burst));
-        }
-    }
-    found
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -210,15 +185,15 @@ mod tests {
     }
 
     #[test]
-    fn groups_are_named_by_their_paths_and_stand_below_each_other() {
-        assert_eq!(group_name("/user.slice/app 1"), "user_slice-app_1");
-        assert_eq!(parent("/a/b/c").as_deref(), Some("a-b"));
-        assert_eq!(parent("/a"), None);
+    fn groups_stand_below_those_that_contain_them_and_have_their_weights() {
         let group = |path: &str, weight| state::Group { path: path.to_owned(), weight, ..state::Group::default() };
-        let state = State { groups: vec![group("/a", Some(50)), group("/a/b", None)], ..State::default() };
+        let groups = vec![group("/a", Some(50)), group("/a/b", None), group("/a-b", Some(200))];
+        let state = State { groups, ..State::default() };
         let recording = Recording::default();
-        let found = Places::new(&recording, Some(&state), &[0, 1]).groups(Some(&state), &["a-b".to_owned()].into());
-        assert_eq!(found["a-b"], json!({ "weight": 1024, "parent": "a" }));
+        let used = ["a-b".to_owned(), "a-b-2".to_owned()].into();
+        let found = Places::new(&recording, Some(&state), &[0, 1]).groups(Some(&state), &used);
+        assert_eq!(found["a-b-2"], json!({ "weight": 1024, "parent": "a" }));
+        assert_eq!(found["a-b"], json!({ "weight": 2048 }));
         assert_eq!(found["a"], json!({ "weight": 512 }));
     }
 }
