@@ -52,8 +52,6 @@ $(VENV)/compiled: $(RUST) | $(VENV)/agent
 	$(pack)
 	@touch $@
 
-# It measures: at the optimisation at which it is released, whatever checks save on the engine.
-$(VENV)/agent: export CARGO_PROFILE_RELEASE_OPT_LEVEL := 3
 $(VENV)/agent: $(RUST) $(if $(wildcard $(AGENT)),,retry) | $(VENV)/tools
 	@cargo rustc --quiet --release --locked -p schedlab-agent --bin schedlab-agent -- -C target-feature=+crt-static
 	@mkdir -p $(dir $(AGENT))

@@ -212,6 +212,20 @@ def test_whatif_knows_tasks_that_meet_at_a_barrier_whichever_comes_last(schedlab
     assert truth < 340, "they wait for each other, each on its own processor"
 
 
+def test_whatif_knows_what_tasks_that_are_woken_at_one_moment_would_do_on_more_processors(schedlab):
+    """Two of them may be woken for one idle processor: the turn of the first is not the other's way there."""
+    more = ("--set", "workload.workers.count=5", "--set", "shared.round.barrier=5")
+    (schedlab.folder / "load.toml").write_text(BARRIER)
+    run = schedlab.json("run", "load.toml", *more, "--set", "machine.processors=8", "--set", "seeds=[2, 3]")
+    truth = 8 * run["cells"][0]["metrics"]["tasks.workers.share"]["mean"]
+    for recorded in (2, 3):
+        processors = f"machine.processors={recorded}"
+        schedlab.ok("run", "load.toml", *more, "--set", processors, "--trace", f"{recorded}.recording")
+        words = ("whatif", f"{recorded}.recording", "--processors", "8", "--json", "--seeds", "3")
+        share = json.loads(schedlab.ok(*words))["groups"]["workers"]["share_pct"]
+        assert share["predicted"] == pytest.approx(truth, rel=0.025), recorded
+
+
 SERVER = """
 duration = "3s"
 seeds = [1]
@@ -295,7 +309,7 @@ def test_whatif_names_a_task_that_takes_what_several_send(schedlab):
     schedlab.ok("run", "load.toml", "--trace", "run.recording")
     words = ("whatif", "run.recording", "--change", "slow: nice=19", "--json", "--seeds", "3")
     found = json.loads(schedlab.ok(*words))
-    assert [line for line in found["assumptions"] if "several senders: reader:" in line]
+    assert [line for line in found["assumptions"] if "several tasks send to reader:" in line]
     run = schedlab.json("run", "load.toml", "--set", "workload.slow.nice=19", "--set", "seeds=[2, 3]")
     for name in ("reader", "quick", "hog"):
         truth = run["cells"][0]["metrics"][f"tasks.{name}.share"]["mean"]

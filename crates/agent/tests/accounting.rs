@@ -10,7 +10,7 @@ use serde_json::Value;
 use std::os::unix::{fs::PermissionsExt, process::CommandExt};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 const PARTS: [&str; 6] = ["user_ns", "system_ns", "processor_ns", "disk_ns", "memory_ns", "asleep_ns"];
@@ -21,9 +21,17 @@ static TURN: Mutex<()> = Mutex::new(());
 /// The kernel's switch for the counting of waits.
 const SWITCH: &str = "/proc/sys/kernel/task_delayacct";
 
+fn turn() -> MutexGuard<'static, ()> {
+    TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
 /// Runs the agent: its exit status, its answers, what it said on stderr.
 fn time(options: &[&str], command: &[&str]) -> (i32, Vec<Value>, String) {
-    let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    time_in(&turn(), options, command)
+}
+
+/// The same in a turn that was taken before.
+fn time_in(_turn: &MutexGuard<'_, ()>, options: &[&str], command: &[&str]) -> (i32, Vec<Value>, String) {
     let folder = tempfile::tempdir().unwrap();
     let answers = folder.path().join("answers");
     let journal = folder.path().join("journal");
@@ -145,7 +153,7 @@ fn timed_as(ordinary: bool, words: &[&str]) -> Value {
     if !ordinary {
         command.args(["--journal", folder.path().join("journal").to_str().unwrap()]);
     }
-    let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let _turn = turn();
     let answer = command.arg("--").args(words).output().unwrap();
     assert!(answer.status.success(), "{answer:?}");
     serde_json::from_slice(&answer.stdout).unwrap_or_else(|why| panic!("{why}: {answer:?}"))
@@ -278,9 +286,9 @@ fn nothing_of_the_control_group_stays_even_if_the_agent_is_killed() {
         let out = Command::new("find").args(["/sys/fs/cgroup", "-name", "schedlab-*"]).output().unwrap();
         String::from_utf8(out.stdout).unwrap()
     };
-    let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let _turn = turn();
     let journal = tempfile::tempdir().unwrap();
-    let before = std::fs::read(SWITCH).ok();
+    let was_off = is_off();
     for after_ms in [0, 3, 10, 30, 100] {
         let mut agent = Command::new(env!("CARGO_BIN_EXE_schedlab-agent"))
             .args(["time", "--journal", journal.path().join("journal").to_str().unwrap()])
@@ -296,7 +304,7 @@ fn nothing_of_the_control_group_stays_even_if_the_agent_is_killed() {
             assert!(began.elapsed() < Duration::from_secs(10), "killed after {after_ms} ms, {own} stays");
             std::thread::sleep(Duration::from_millis(20));
         }
-        while std::fs::read(SWITCH).ok() != before {
+        while was_off && !is_off() {
             assert!(
                 began.elapsed() < Duration::from_secs(10),
                 "killed after {after_ms} ms, the counting of waits stays on"
@@ -357,50 +365,71 @@ fn without_permission_to_change_settings_the_waits_are_unknown() {
     assert!(answers[0]["unknown"].to_string().contains("task_delayacct"), "{}", answers[0]);
 }
 
-/// What the switch reads, where root may turn it on and it is off.
+/// Whether the kernel's counting of waits is off, and this user may turn it on.
 fn is_off() -> bool {
-    let may = nix::unistd::geteuid().is_root() && std::fs::read_to_string(SWITCH).is_ok_and(|text| text == "0\n");
-    if !may {
-        println!("skipped: the counting of waits is not off, or not ours to turn on");
-    }
-    may
+    nix::unistd::geteuid().is_root() && std::fs::read_to_string(SWITCH).is_ok_and(|text| text == "0\n")
 }
+
+/// Waits for a file, for ten seconds.
+const AWAIT: &str = "i=0; until [ -e \"$1\" ]; do i=$((i+1)); [ $i -lt 1000 ] || exit 1; sleep 0.01; done";
 
 #[test]
 fn waits_are_counted_until_the_last_of_several_runs_has_ended() {
-    let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+    let _turn = turn();
     if !is_off() {
+        println!("skipped: the counting of waits is not off, or not ours to turn on");
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let run = |seconds: &str| {
+    let path = |name: &str| folder.path().join(name);
+    let run = |script: &str, file: &str| {
         let mut command = Command::new(env!("CARGO_BIN_EXE_schedlab-agent"));
-        command.args(["time", "--journal", folder.path().to_str().unwrap(), "--", "sh", "-c"]);
-        // It begins once the other one runs, too.
-        command.arg(format!(
-            "touch {0}/$$; while [ $(ls {0} | wc -l) -lt 2 ]; do sleep 0.01; done; sleep {seconds}",
-            folder.path().join("here").display()
-        ));
+        command
+            .arg("time")
+            .arg("--journal")
+            .arg(path("journal"))
+            .args(["--", "sh", "-c", script, "sh"])
+            .arg(path(file));
         command.stdout(Stdio::piped()).spawn().unwrap()
     };
-    std::fs::create_dir(folder.path().join("here")).unwrap();
-    let (long, mut short) = (run("1"), run("0"));
-    assert!(short.wait().unwrap().success());
-    assert_eq!(std::fs::read_to_string(SWITCH).unwrap(), "1\n", "the other one counts");
-    let answer: Value = serde_json::from_slice(&long.wait_with_output().unwrap().stdout).unwrap();
+    let first = run(&format!("touch \"$1\".here; {AWAIT}"), "first");
+    let came = || path("first.here").exists();
+    let began = Instant::now();
+    while !came() && began.elapsed() < Duration::from_secs(10) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let second = run(&format!("touch \"$1\".here; {AWAIT}"), "second");
+    let mut killed = run(AWAIT, "third");
+    while !path("second.here").exists() && began.elapsed() < Duration::from_secs(10) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // The one that turned it on ends first, then one is killed, and the last turns it off.
+    std::fs::write(path("first"), "").unwrap();
+    assert!(first.wait_with_output().unwrap().status.success());
+    assert!(!is_off(), "others count");
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    assert!(!is_off(), "another counts");
+    std::fs::write(path("second"), "").unwrap();
+    let answer: Value = serde_json::from_slice(&second.wait_with_output().unwrap().stdout).unwrap();
     assert!(answer["main"]["disk_ns"].is_u64(), "{answer}");
-    assert_eq!(std::fs::read_to_string(SWITCH).unwrap(), "0\n");
+    // What the killed one had entered is its restorer's to undo.
+    while !is_off() && began.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    assert!(is_off());
+    std::fs::write(path("third"), "").unwrap();
 }
 
 #[test]
 fn waits_are_unknown_if_another_process_ends_the_counting() {
-    {
-        let _turn = TURN.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
-        if !is_off() {
-            return;
-        }
+    let turn = turn();
+    if !is_off() {
+        println!("skipped: the counting of waits is not off, or not ours to turn on");
+        return;
     }
-    let (_, answers, _) = time(&[], &["sh", "-c", &format!("echo 0 > {SWITCH}")]);
+    let (_, answers, _) = time_in(&turn, &[], &["sh", "-c", &format!("echo 0 > {SWITCH}")]);
     assert!(answers[0]["main"]["disk_ns"].is_null(), "{}", answers[0]);
     assert!(answers[0]["unknown"].to_string().contains("another process wrote 0"), "{}", answers[0]);
 }
@@ -440,18 +469,6 @@ fn waits_for_memory_are_not_counted_as_the_drives_too() {
     assert_eq!((parts.user_ns, parts.system_ns), (75, 25));
     assert_eq!((parts.processor_ns, parts.disk_ns, parts.memory_ns), (Some(50), Some(400), Some(300)));
     assert_eq!(parts.asleep_ns, 150);
-}
-
-#[test]
-fn a_wait_longer_than_its_tasks_life_is_not_believed() {
-    let waited = |ns: u64, life_us: u64| {
-        let mut bytes = record(1, [0, ns, 0, 0], (0, 0));
-        bytes[144..152].copy_from_slice(&life_us.to_ne_bytes());
-        Record::read(&bytes).unwrap().waits_longer_than_it_lives()
-    };
-    // The kernel's clock of waits is a few microseconds off that of lives, and counts from the start of the machine.
-    assert!(!waited(200_900_000, 200_000) && !waited(0, 0));
-    assert!(waited(3_600_000_000_000, 200_000));
 }
 
 #[test]

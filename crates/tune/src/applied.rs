@@ -27,6 +27,8 @@ pub struct AppliedSettings {
     watched: BTreeMap<(PathBuf, String), Change>,
     rounded: Vec<Mismatch>,
     recovered: Undo,
+    /// Whether other runs may hold the same values, see [`share`](Self::share).
+    shared: bool,
 }
 
 impl AppliedSettings {
@@ -37,6 +39,12 @@ impl AppliedSettings {
         AppliedSettings::apply_at(root, settings, journal, &folder)
     }
 
+    /// The same for what only turns a counting of the kernel on. Other runs that share the same value with this journal hold it, too, and the
+    /// last of them puts it back. It is not to be kept.
+    pub fn share(root: &Root, settings: &BTreeMap<String, String>, journal: &Path) -> Result<AppliedSettings, Fault> {
+        AppliedSettings::apply_as(root, settings, journal, Path::new("/"), true)
+    }
+
     /// The same with the devices of another folder.
     pub fn apply_at(
         root: &Root,
@@ -44,9 +52,20 @@ impl AppliedSettings {
         journal: &Path,
         folder: &Path,
     ) -> Result<AppliedSettings, Fault> {
+        AppliedSettings::apply_as(root, settings, journal, folder, false)
+    }
+
+    fn apply_as(
+        root: &Root,
+        settings: &BTreeMap<String, String>,
+        journal: &Path,
+        folder: &Path,
+        shared: bool,
+    ) -> Result<AppliedSettings, Fault> {
         let (entries, watched, rounded) = (Vec::new(), BTreeMap::new(), Vec::new());
         let recovered = recover(root, journal)?;
-        let mut applied = AppliedSettings { root: root.clone(), journal: None, entries, watched, rounded, recovered };
+        let mut applied =
+            AppliedSettings { root: root.clone(), journal: None, entries, watched, rounded, recovered, shared };
         if settings.is_empty() {
             return Ok(applied);
         }
@@ -54,7 +73,7 @@ impl AppliedSettings {
         let journal = Journal::open(journal)?;
         restorer::ensure_started(root, journal.folder())?;
         let lock = journal.lock()?;
-        refuse_what_others_hold(&journal, &first)?;
+        refuse_what_others_hold(&journal, &first, shared)?;
         applied.journal = Some(journal);
         let done = applied.carry_out(&lock, first, settings, folder);
         let Err(fault) = done else { return Ok(applied) };
@@ -76,7 +95,7 @@ impl AppliedSettings {
         let plan = if first.unmounted {
             self.mount_debugfs(lock)?;
             let plan = plan(&self.root, settings, folder)?;
-            refuse_what_others_hold(self.journal(), &plan)?;
+            refuse_what_others_hold(self.journal(), &plan, self.shared)?;
             plan
         } else {
             self.share_debugfs(lock, &first)?;
@@ -94,13 +113,14 @@ impl AppliedSettings {
         if !plan.steps().any(|step| step.path.starts_with(DEBUGFS)) {
             return Ok(());
         }
-        self.share(lock, |object| matches!(object, Object::Mount { path, .. } if path == Path::new(DEBUGFS)))
+        self.join(lock, |object| matches!(object, Object::Mount { path, .. } if path == Path::new(DEBUGFS)))
     }
 
-    /// Enters what another run has made or set, so that it stays until both have ended.
-    fn share(&mut self, lock: &Lock, is_it: impl Fn(&Object) -> bool) -> Result<(), Fault> {
+    /// Enters what another run has made or set, so that it stays until both have ended. One that has just died has not undone it, since this
+    /// one holds the lock.
+    fn join(&mut self, lock: &Lock, is_it: impl Fn(&Object) -> bool) -> Result<(), Fault> {
         let (all, _) = self.journal().entries()?;
-        if let Some(theirs) = all.into_iter().find(|e| is_it(&e.object) && e.owner.lives()) {
+        if let Some(theirs) = all.into_iter().find(|e| is_it(&e.object) && e.owner.of_this_boot()) {
             let shared = self.journal().enter(lock, theirs.object)?;
             self.entries.push(shared);
         }
@@ -134,10 +154,11 @@ impl AppliedSettings {
                 Err(_) if step.follows.is_some() => continue,
                 Err(why) => return Err(Fault::file(path, "read", why)),
             };
-            let change = as_change(&step, text);
+            let change = Change { shared: self.shared, ..as_change(&step, text) };
             if step.text.is_some() && step.text == change.reading.of(&change.old) {
-                if step.shared {
-                    self.share(lock, |object| matches!(object, Object::Value(theirs) if step.sets_alike(theirs)))?;
+                if self.shared {
+                    let is_it = |theirs: &Change| theirs.shared && step.is_of(theirs) && theirs.expected == step.text;
+                    self.join(lock, |object| matches!(object, Object::Value(theirs) if is_it(theirs)))?;
                 }
                 self.watch(&step, Change { expected: step.text.clone(), ..change });
                 continue;
@@ -293,18 +314,16 @@ fn as_change(step: &Step, old: String) -> Change {
         expected: None,
         by: step.by.clone(),
         follows: step.follows.clone(),
-        shared: step.shared,
+        shared: false,
     }
 }
 
-/// Two runs that change the same setting would each restore the other's value, unless they share it.
-fn refuse_what_others_hold(journal: &Journal, plan: &Plan) -> Result<(), Fault> {
+/// Two runs that change the same setting would each restore the other's value, unless both share it.
+fn refuse_what_others_hold(journal: &Journal, plan: &Plan, shared: bool) -> Result<(), Fault> {
     for entry in journal.entries()?.0.iter().filter(|e| e.owner.lives()) {
         let Object::Value(theirs) = &entry.object else { continue };
-        if plan.steps().any(|step| step.sets_alike(theirs)) {
-            continue;
-        }
-        let Some(step) = plan.steps().find(|s| s.path == theirs.path && s.reading == theirs.reading) else { continue };
+        let is_joined = |step: &Step| shared && theirs.shared && theirs.expected == step.text;
+        let Some(step) = plan.steps().find(|step| step.is_of(theirs) && !is_joined(step)) else { continue };
         return Err(Fault::Refused {
             what: step.setting.clone(),
             why: format!("{} is held by process {} of schedlab", theirs.path.display(), entry.owner.pid),

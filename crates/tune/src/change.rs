@@ -29,7 +29,7 @@ pub struct Change {
     pub by: Option<PathBuf>,
     /// It follows this other setting, and makes sense only when that has come back.
     pub follows: Option<PathBuf>,
-    /// Runs that set it alike may hold it together, for it changes only what the kernel counts: the last one puts it back.
+    /// Runs that share it set the same value, and the last of them puts it back.
     #[serde(default)]
     pub shared: bool,
 }

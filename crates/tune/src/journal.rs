@@ -137,7 +137,8 @@ impl Journal {
     }
 
     /// The same for undoing, which must go on without a lock where there can be none: the folder was removed, or it cannot be
-    /// written any more, or the holder of the lock is stuck. To undo the same object twice does no harm.
+    /// written any more, or the holder of the lock is stuck. To undo the same object twice does no harm; two
+    /// runs that undo what they share at once, both without the lock, would leave it.
     pub(crate) fn lock_to_undo(&self) -> Option<Lock> {
         self.lock().ok()
     }

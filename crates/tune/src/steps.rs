@@ -14,7 +14,7 @@
 
 use crate::{
     change::Change,
-    entry::{Encoding, Family, Place, Tunable},
+    entry::{Encoding, Place, Tunable},
     place::{Access, Asked, Found, find, present},
     reading::{Reading, read_bounded},
     table,
@@ -45,15 +45,12 @@ pub struct Step {
     pub advice: Option<&'static str>,
     /// Whether it is in force only for the next stage.
     pub passing: bool,
-    /// See `Change`.
-    pub shared: bool,
 }
 
 impl Step {
-    /// Whether a run that holds that change has set the same value, which both may hold.
-    pub(crate) fn sets_alike(&self, theirs: &Change) -> bool {
-        let same_value = self.path == theirs.path && self.reading == theirs.reading && self.text == theirs.expected;
-        self.shared && theirs.shared && same_value
+    /// Whether it is about the same value of the kernel as that change.
+    pub(crate) fn is_of(&self, change: &Change) -> bool {
+        self.path == change.path && self.reading == change.reading
     }
 }
 
@@ -282,7 +279,6 @@ fn place(root: &Root, one: &Wanted, wanted: &[Wanted], plan: &mut Plan) -> Resul
         follows: None,
         advice: one.tunable.coupled,
         passing: false,
-        shared: one.tunable.family == Family::Accounting,
     };
     let queue = queue_of(&one.found.path);
     match one.found.place {
@@ -338,7 +334,6 @@ fn zeroed(root: &Root, one: &Wanted) -> Result<Option<Step>, Fault> {
         follows: None,
         advice: None,
         passing: false,
-        shared: false,
     };
     Ok(present(root, &found).filter(|now| now.0 != "0").map(|_| step))
 }
@@ -368,6 +363,5 @@ fn follower(setting: &str, path: PathBuf, leader: &Path) -> Step {
         follows: Some(leader.to_owned()),
         advice: None,
         passing: false,
-        shared: false,
     }
 }

@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 pub struct Undo {
     /// What is as it was.
     pub back: Vec<String>,
-    /// What was not there any more, or had reset itself when the machine was started anew.
+    /// What was not there any more, had reset itself when the machine was started anew, or stays because another run uses it.
     pub gone: Vec<String>,
     /// What another process has changed meanwhile; it was left alone.
     pub foreign: Vec<Mismatch>,
@@ -227,12 +227,15 @@ pub fn would_undo(root: &Root, folder: &Path) -> Result<Undo, Fault> {
     if !folder.exists() {
         return Ok(report);
     }
-    let (entries, unreadable) = Journal::open(folder)?.entries()?;
+    let journal = Journal::open(folder)?;
+    let (entries, unreadable) = journal.entries()?;
     report.unreadable = unreadable;
     let busy = busy_owners(&entries);
     for entry in entries.iter().rev() {
         if entry.owner.lives() || busy.contains(&entry.owner) {
             report.living.push(held_by(entry));
+        } else if journal.shared(entry) {
+            report.gone.push(format!("{}: another run uses it", entry.object.name()));
         } else if !matches!(entry.object, Object::Member { .. }) {
             // A process of a dead owner that has ended has left nothing of itself.
             let old = if let Object::Value(change) = &entry.object {

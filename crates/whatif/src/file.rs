@@ -82,7 +82,7 @@ pub fn write(work: &Replay, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-/// Reads it. A file that names edges or tasks that it does not have, more meetings than it has steps, or more servers than it has tasks, is refused.
+/// Reads it; edges may be numbered anew. A file that names edges or tasks that it does not have, more meetings than it has steps, or more servers than it has tasks, is refused.
 ///
 /// # Errors
 /// Those of the reader, and `InvalidData` with what is wrong.
@@ -111,7 +111,7 @@ pub fn read(file: &mut impl Read) -> io::Result<Replay> {
         let acts = (0..acts).map(|_| act(file, bounds)).collect::<io::Result<Vec<Packed>>>()?;
         streams.push(Stream { pid, name, job, begun, cpu, locks, inbox, acts });
     }
-    // Each needs memory in a replay: there are no more of them than steps that name one.
+    // Each takes memory in a replay: if there are more than steps, those that no step names are left out.
     let edges = if u64::from(head.edges) > acts { renumber(&mut streams) } else { head.edges };
     let jitter = Jitter { compute_permille: head.compute_jitter_permille.min(1000), time: head.time_jitter_ns };
     Ok(Replay { streams, edges, span: head.span, delays: head.delays, jitter })

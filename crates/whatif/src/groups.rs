@@ -3,50 +3,58 @@
 use schedlab_model::units::spell_duration;
 use schedlab_traces::kernel::state;
 use serde_json::{Value, json};
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    iter,
+};
 
 /// Longest name but for a number: a name may have 64 characters.
 const LONGEST: usize = 56;
-/// Groups lie in groups; those above so many of them are left out.
-const DEEPEST: usize = 64;
+/// Levels of groups in groups. What lies deeper counts as part of the group at this level.
+const MOST_LEVELS: usize = 16;
 /// `cpu.weight` of a group that has none of its own, and what version 1 calls the same.
 const USUAL_WEIGHT: u64 = 100;
 pub(crate) const USUAL_SHARES: u64 = 1024;
 
 /// Names by paths, for each path another: "/user.slice/a" is "user_slice-a". Of a long path the end is the name, where paths differ.
 #[derive(Debug, Default)]
-pub(crate) struct GroupNames(BTreeMap<String, String>);
+pub(crate) struct GroupNames<'a>(BTreeMap<&'a str, String>);
 
-impl GroupNames {
+impl<'a> GroupNames<'a> {
     /// Of groups of these paths, and of those that contain them.
-    pub fn of<'p>(paths: impl Iterator<Item = &'p str>) -> GroupNames {
-        let is_root = |path: &&str| path.trim_matches('/').is_empty();
-        let all: BTreeSet<&str> = paths.flat_map(with_those_above).filter(|path| !is_root(path)).collect();
+    pub fn of(paths: impl Iterator<Item = &'a str>) -> GroupNames<'a> {
+        let all: BTreeSet<&str> = paths.flat_map(|path| iter::successors(top(path), |path| above(path))).collect();
         let (mut names, mut used) = (BTreeMap::new(), BTreeSet::new());
         // By name, the number that is tried next.
         let mut numbers: BTreeMap<String, u32> = BTreeMap::new();
         for path in all {
             let plain = plain(path);
             let mut name = plain.clone();
-            let number = numbers.entry(plain.clone()).or_insert(2);
             while !used.insert(name.clone()) {
+                let number = numbers.entry(plain.clone()).or_insert(2);
                 name = format!("{plain}-{number}");
                 *number += 1;
             }
-            names.insert(path.to_owned(), name);
+            names.insert(path, name);
         }
         GroupNames(names)
     }
 
     /// The name of the group of a path.
     pub fn get(&self, path: &str) -> Option<&str> {
-        self.0.get(path).map(String::as_str)
+        self.0.get(top(path)?).map(String::as_str)
     }
 
     /// The name of the group that contains the one of a path; none for those at the top.
     pub fn above(&self, path: &str) -> Option<&str> {
         self.get(above(path)?)
     }
+}
+
+/// The path, down to the deepest level; none of the root.
+fn top(path: &str) -> Option<&str> {
+    let end = path.match_indices('/').nth(MOST_LEVELS).map_or(path.len(), |(at, _)| at);
+    Some(&path[..end]).filter(|path| !path.trim_matches('/').is_empty())
 }
 
 /// A path in letters that the name of a group may have.
@@ -64,11 +72,7 @@ fn plain(path: &str) -> String {
 /// The path above; none above those at the top.
 fn above(path: &str) -> Option<&str> {
     let (above, _) = path.trim_end_matches('/').rsplit_once('/')?;
-    (!above.is_empty()).then_some(above)
-}
-
-fn with_those_above(path: &str) -> impl Iterator<Item = &str> {
-    std::iter::successors(Some(path), |path| above(path)).take(DEEPEST)
+    (!above.trim_matches('/').is_empty()).then_some(above)
 }
 
 /// A group as an experiment describes it.
@@ -118,6 +122,14 @@ mod tests {
         let of = |path: &str| names.get(path).unwrap();
         assert_eq!((of("/a-b"), of("/a-b-2"), of("/a/b")), ("a-b", "a-b-2", "a-b-3"));
         assert_eq!((of("/a.b"), of("/a_b")), ("a_b", "a_b-2"));
+    }
+
+    #[test]
+    fn what_lies_very_deep_counts_as_part_of_the_group_above() {
+        let deep = "/a".repeat(MOST_LEVELS + 2);
+        let names = GroupNames::of([deep.as_str()].into_iter());
+        assert_eq!(names.0.len(), MOST_LEVELS);
+        assert_eq!(names.get(&deep), names.get(&"/a".repeat(MOST_LEVELS)));
     }
 
     proptest! {

@@ -25,8 +25,9 @@ use hashbrown::HashMap;
 use picked::Usual;
 use schedlab_model::replay::Waking;
 use schedlab_traces::kernel::{Event, Kind, Left, Listener, Pid};
+use std::mem;
 use task::State;
-use wakeups::AT_ONCE;
+use wakeups::{AT_ONCE, Woken};
 
 #[derive(Debug, Clone, Copy)]
 struct Processor {
@@ -65,8 +66,8 @@ pub struct History {
     named: HashMap<Pid, u64>,
     begin: Option<u64>,
     now: u64,
-    /// By task that was woken and has not run since, when, and how.
-    woken: HashMap<Pid, (u64, Waking)>,
+    /// Tasks that were woken and have not run since.
+    woken: HashMap<Pid, Woken>,
     /// How long before they come tasks are charged from.
     picked: Usual,
 }
@@ -178,7 +179,7 @@ impl History {
         processor.handling.switched();
         (processor.running, processor.unseen) = (event.other, None);
         processor.came = (event.task == 0).then_some(now);
-        processor.idle = (event.other == 0).then_some(now);
+        let idle = mem::replace(&mut processor.idle, (event.other == 0).then_some(now));
         if event.task > 0 {
             let task = self.task(event.task, State::Ready);
             task.places.ran_on(cpu);
@@ -191,12 +192,12 @@ impl History {
                 self.task(event.task, State::Ready).policy = Policy::of((event.value >> 32) as i32);
             }
         }
-        let woken = self.woken.get(&event.other).is_some_and(|(woken, _)| now.saturating_sub(*woken) < AT_ONCE);
+        let woken = self.woken.get(&event.other).is_some_and(|woken| now.saturating_sub(woken.at) < AT_ONCE);
         if left == Left::Runnable && event.task > 0 && event.other > 0 && !woken {
             self.recording.preemptions.push(event.time);
         }
         if event.other > 0 {
-            self.measure_delay(event);
+            self.measure_delay(event, idle);
             self.note_nested(event);
             self.queue(event.other, None);
             let value = event.value;
@@ -224,7 +225,7 @@ impl History {
     fn is_current(&mut self, cpu: u16, pid: Pid) {
         let now = self.now;
         let processor = self.processor(cpu);
-        let (before, from) = (processor.running, std::mem::replace(&mut processor.heard, now));
+        let (before, from) = (processor.running, mem::replace(&mut processor.heard, now));
         if before == pid {
             return;
         }
@@ -236,11 +237,11 @@ impl History {
             }
             return;
         }
-        processor.idle = (pid == 0).then_some(from);
+        let idle = mem::replace(&mut processor.idle, (pid == 0).then_some(from));
         let ready = self.known(pid).filter(|task| before == 0 && task.state == State::Ready).map(|task| task.ready);
         // The idle task comes after the last that is known of the other.
         let came = if pid == 0 { from } else { ready.unwrap_or(now).clamp(from, now) };
-        let woken = self.woken.remove(&pid).filter(|(_, waking)| *waking == Waking::Idle).map(|(woken, _)| woken);
+        let woken = self.woken.remove(&pid).filter(|woken| woken.leaves_idle(cpu, idle)).map(|woken| woken.at);
         self.processor(cpu).unseen = Some(Unseen { before, from, came, woken });
         self.recording.repaired += 1;
         self.leave(before, cpu, came, Left::Runnable);
@@ -395,7 +396,7 @@ impl History {
         let task = self.task(waker, State::Running(cpu, now, None));
         let State::Running(_, since, _) = &mut task.state else { return Cause::Unknown };
         task.heard = true;
-        task.computed += now.saturating_sub(std::mem::replace(since, now));
+        task.computed += now.saturating_sub(mem::replace(since, now));
         task.compute();
         task.steps.push(Step::Signal { edge, here });
         self.recording.edges += 1;
@@ -413,7 +414,7 @@ impl History {
         }
         if let Some(task) = self.known(parent) {
             if let State::Running(_, since, _) = &mut task.state {
-                task.computed += now.saturating_sub(std::mem::replace(since, now));
+                task.computed += now.saturating_sub(mem::replace(since, now));
             }
             task.compute();
             task.steps.push(Step::Fork(child));

@@ -41,8 +41,8 @@ pub(crate) struct Places<'a> {
     autogroup: bool,
     /// The slice of a task that asks for none.
     usual_slice: Option<u64>,
-    /// Names of all groups of the state.
-    names: GroupNames,
+    /// Names of the groups of recorded tasks.
+    names: GroupNames<'a>,
 }
 
 impl<'a> Places<'a> {
@@ -52,13 +52,11 @@ impl<'a> Places<'a> {
         let autogroup = setting("sched_autogroup_enabled") == Some(1);
         let made = recording.tasks.iter().filter(|task| task.forked);
         let parents = made.filter_map(|task| Some((task.pid, task.parent?))).collect();
-        let of_tasks = state.into_iter().flat_map(|state| &state.tasks).flat_map(|task| {
-            let session = task.autogroup.as_deref().map(session);
-            [Some(task.group.as_str()), session].into_iter().flatten()
-        });
-        let all = state.into_iter().flat_map(|state| &state.groups).map(|group| group.path.as_str()).chain(of_tasks);
-        let names = GroupNames::of(all);
-        Places { processors, parents, known, autogroup, usual_slice: setting("base_slice_ns"), names }
+        let (usual_slice, names) = (setting("base_slice_ns"), GroupNames::default());
+        let mut places = Places { processors, parents, known, autogroup, usual_slice, names };
+        let paths = recording.tasks.iter().filter_map(|task| places.group(places.known_of(task)?));
+        places.names = GroupNames::of(paths.collect::<BTreeSet<&str>>().into_iter());
+        places
     }
 
     /// How a task is treated.
@@ -77,7 +75,8 @@ impl<'a> Places<'a> {
             None => self.place(shown.bound).filter(|_| self.processors.len() > 1).into_iter().collect(),
         };
         let slice = slice.filter(|_| matches!(shown.policy, Policy::Fair(_)));
-        Placing { policy, nice, priority, slice, cpus, group: known.and_then(|known| self.group(known)) }
+        let group = known.and_then(|known| self.names.get(self.group(known)?)).map(str::to_owned);
+        Placing { policy, nice, priority, slice, cpus, group }
     }
 
     /// What the state says of a task, or of the one that made it.
@@ -110,12 +109,12 @@ impl<'a> Places<'a> {
         if all.len() == self.processors.len() { Vec::new() } else { all.into_iter().collect() }
     }
 
-    fn group(&self, known: &state::Task) -> Option<String> {
+    /// The path of a task's group, or of that of its session.
+    fn group(&self, known: &'a state::Task) -> Option<&'a str> {
         if known.group != "/" && !known.group.is_empty() {
-            return self.names.get(&known.group).map(str::to_owned);
+            return Some(&known.group);
         }
-        let group = known.autogroup.as_deref().filter(|_| self.autogroup && !known.kernel)?;
-        self.names.get(session(group)).map(str::to_owned)
+        known.autogroup.as_deref().filter(|_| self.autogroup && !known.kernel).map(session)
     }
 
     /// The groups of these names, with those that contain them.
@@ -171,6 +170,8 @@ fn name_of(known: &state::Task) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::History;
+    use schedlab_traces::kernel::{Context, Event, Kind, Listener};
 
     #[test]
     fn lists_of_processors_are_read_and_all_of_them_are_none() {
@@ -187,13 +188,22 @@ mod tests {
     #[test]
     fn groups_stand_below_those_that_contain_them_and_have_their_weights() {
         let group = |path: &str, weight| state::Group { path: path.to_owned(), weight, ..state::Group::default() };
-        let groups = vec![group("/a", Some(50)), group("/a/b", None), group("/a-b", Some(200))];
-        let state = State { groups, ..State::default() };
-        let recording = Recording::default();
-        let used = ["a-b".to_owned(), "a-b-2".to_owned()].into();
-        let found = Places::new(&recording, Some(&state), &[0, 1]).groups(Some(&state), &used);
+        let groups = vec![group("/a", Some(50)), group("/a/b", None), group("/a-b", Some(200)), group("/c", None)];
+        let task = |pid, group: &str| state::Task { pid, group: group.to_owned(), ..state::Task::default() };
+        let state = State { groups, tasks: vec![task(5, "/a/b"), task(6, "/a-b"), task(7, "/")], ..State::default() };
+        let mut history = History::default();
+        let (kind, bits) = (Kind::Switch, Event::bits(1, Context::Task));
+        let switch = |task, other| Event { time: 0, value: 0, task, other, extra: 0, cpu: 0, kind, bits };
+        [switch(5, 6), switch(6, 7), switch(7, 5)].iter().for_each(|event| history.event(event));
+        let recording = history.finish();
+        let places = Places::new(&recording, Some(&state), &[0, 1]);
+        let of = |task: &Task| places.of(task).group;
+        let used: BTreeSet<String> = recording.tasks.iter().filter_map(of).collect();
+        assert_eq!(used, ["a-b".to_owned(), "a-b-2".to_owned()].into());
+        let found = places.groups(Some(&state), &used);
         assert_eq!(found["a-b-2"], json!({ "weight": 1024, "parent": "a" }));
         assert_eq!(found["a-b"], json!({ "weight": 2048 }));
         assert_eq!(found["a"], json!({ "weight": 512 }));
+        assert_eq!(found.len(), 3, "a group without a task is left out");
     }
 }

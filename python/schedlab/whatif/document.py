@@ -171,8 +171,8 @@ def _locks(names: list[str]) -> list[str]:
 
 
 def _inboxes(names: list[str]) -> list[str]:
-    why = "whichever of the tasks that wake it sends first ends a wait"
-    return [f"taken to have several senders: {_some(names)}: {why}"] if names else []
+    each = "each of its waits ends with the next message from any of them"
+    return [f"several tasks send to {_some(names)}: {each}"] if names else []
 
 
 def _barrier(found: dict[str, Any]) -> str:

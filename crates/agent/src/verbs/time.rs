@@ -66,7 +66,7 @@ fn answers(path: Option<&Path>) -> Result<Box<dyn Write>, Fault> {
     Ok(Box::new(file.map_err(|why| Fault::file(path, "write", why))?))
 }
 
-/// The kernel's counting of waits, on as long as this lives: other runs of schedlab do not turn it off meanwhile.
+/// The kernel's counting of waits, on as long as this lives: other runs with the same journal do not turn it off meanwhile.
 struct Delays {
     /// Or why not.
     on: Result<(), String>,
@@ -87,7 +87,7 @@ impl Delays {
         }
         // Also where it is on: by another run, which would turn it off at its end.
         let settings = BTreeMap::from([(name.to_owned(), "true".to_owned())]);
-        match schedlab_tune::AppliedSettings::apply(root, &settings, journal) {
+        match schedlab_tune::AppliedSettings::share(root, &settings, journal) {
             Ok(applied) => Delays { on: Ok(()), _applied: Some(applied) },
             Err(_) if is_on => Delays { on: Ok(()), _applied: None },
             Err(fault) => Delays { on: Err(fault.to_string()), _applied: None },

@@ -92,31 +92,32 @@ fn two_runs_do_not_hold_the_same_setting() {
 }
 
 #[test]
-fn what_only_counts_is_held_by_several_runs_and_put_back_by_the_last() {
+fn what_runs_share_is_put_back_by_the_last_and_held_by_no_other() {
     let tree = Tree::new();
     tree.put("proc/sys/kernel/task_delayacct", "0\n");
     let reads = || tree.get("proc/sys/kernel/task_delayacct");
-    let hold = |value: &str| {
-        let mut agent = tree.agent("hold", &[&format!("delay_accounting={value}")]).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(agent.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
-        agent
-    };
-    let (mut first, mut second, mut third) = (hold("true"), hold("true"), hold("true"));
-    assert_eq!((reads().as_str(), tree.entries()), ("1\n", 3));
-    // Who wants otherwise is refused.
-    let why = String::from_utf8(tree.agent("hold", &["delay_accounting=false"]).output().unwrap().stderr).unwrap();
-    assert!(why.contains("is held by process"), "{why}");
-    drop(first.stdin.take());
-    assert!(first.wait().unwrap().success());
+    let share =
+        |value| AppliedSettings::share(&tree.root(), &settings(&[("delay_accounting", value)]), &tree.journal());
+    let (first, second) = (share("true").unwrap(), share("true").unwrap());
     assert_eq!((reads().as_str(), tree.entries()), ("1\n", 2));
-    third.kill().unwrap();
-    third.wait().unwrap();
-    assert!(comes(|| tree.entries() == 1));
-    assert_eq!(reads(), "1\n");
-    drop(second.stdin.take());
-    assert!(second.wait().unwrap().success());
+    // Another value, and one that may be kept: what shares it would be put back by the others.
+    let hold = |value| tree.agent("hold", &[&format!("delay_accounting={value}")]).output().unwrap();
+    for refused in ["true", "false"] {
+        let why = String::from_utf8(hold(refused).stderr).unwrap();
+        assert!(why.contains("is held by process"), "{refused}: {why}");
+    }
+    assert!(share("false").unwrap_err().to_string().contains("is held by process"));
+    let undone = first.restore().unwrap();
+    assert!(undone.gone[0].ends_with("another run uses it"), "{undone:?}");
+    assert_eq!((reads().as_str(), tree.entries()), ("1\n", 1));
+    second.restore().unwrap();
     assert_eq!((reads().as_str(), tree.entries()), ("0\n", 0));
+    // What is held alone is shared with no other.
+    let held =
+        AppliedSettings::apply(&tree.root(), &settings(&[("delay_accounting", "true")]), &tree.journal()).unwrap();
+    assert!(share("true").unwrap_err().to_string().contains("is held by process"));
+    held.restore().unwrap();
+    assert_eq!(reads(), "0\n");
 }
 
 #[test]

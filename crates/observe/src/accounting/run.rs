@@ -95,11 +95,11 @@ pub fn run(
     Ok(Ok(seen.sum_up()))
 }
 
-/// Whether every task's waits for drives fit into its life, or why none of them is to be believed.
+/// Whether every task's waits fit into its life, or why none of them is to be believed.
 fn possible(records: &[Record]) -> Result<(), String> {
     match records.iter().find(|task| task.waits_longer_than_it_lives()) {
         Some(task) => Err(format!(
-            "task {} has waited for drives longer than it lived: the kernel began to count during a wait, or its clocks differ",
+            "task {} waited longer than it lived: the kernel began to count during a wait, or its clocks differ",
             task.pid
         )),
         None => Ok(()),
@@ -226,6 +226,29 @@ impl Wait {
                 unknown.push(format!("each task by itself, its life and its waits: {fault}; run as root"));
                 (None, unknown)
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A task of 200 ms, with this wait, ms, for drives or in reclaim.
+    fn waited(ms: u64, in_reclaim: bool) -> Record {
+        let ns = 1_000_000 * ms;
+        let (disk_delay_ns, reclaim_ns) = if in_reclaim { (0, Some(ns)) } else { (ns, None) };
+        Record { pid: 7, elapsed_ns: 200_000_000, disk_delay_ns, reclaim_ns, ..Record::default() }
+    }
+
+    #[test]
+    fn one_wait_longer_than_its_tasks_life_and_none_is_believed() {
+        assert_eq!(possible(&[]), Ok(()));
+        for in_reclaim in [false, true] {
+            // Ten milliseconds and a thousandth of its life may be a matter of clocks.
+            assert_eq!(possible(&[waited(0, in_reclaim), waited(210, in_reclaim)]), Ok(()));
+            let why = possible(&[waited(0, in_reclaim), waited(211, in_reclaim)]).unwrap_err();
+            assert!(why.starts_with("task 7 waited longer than it lived"), "{why}");
         }
     }
 }

@@ -17,6 +17,8 @@ pub const MOST_BYTES: usize = 128 << 20;
 pub const MOST_TASKS: usize = 1 << 16;
 /// Most groups of a document.
 pub const MOST_GROUPS: usize = 1 << 14;
+/// Longest path of a group, bytes: Linux's PATH_MAX.
+const LONGEST_PATH: usize = 4096;
 
 /// The state of a host.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -153,6 +155,17 @@ impl State {
         if state.version != VERSION {
             return Err(format!("the state at the start has version {}, this reader knows {VERSION}", state.version));
         }
+        let (tasks, groups) = (state.tasks.len(), state.groups.len());
+        if tasks > MOST_TASKS || groups > MOST_GROUPS {
+            let most = format!("at most {MOST_TASKS} and {MOST_GROUPS} are allowed");
+            return Err(format!("the state at the start has {tasks} tasks and {groups} groups, {most}"));
+        }
+        let paths = state.tasks.iter().map(|task| &task.group).chain(state.groups.iter().map(|group| &group.path));
+        if let Some(path) = paths.map(String::len).max().filter(|&longest| longest > LONGEST_PATH) {
+            return Err(format!(
+                "the state at the start has a group with a path of {path} bytes, at most {LONGEST_PATH} are allowed"
+            ));
+        }
         Ok(state)
     }
 
@@ -188,6 +201,20 @@ mod tests {
     fn another_meaning_is_refused_with_its_number() {
         let why = State::read(br#"{"version": 9}"#).unwrap_err();
         assert_eq!(why, "the state at the start has version 9, this reader knows 1");
+    }
+
+    #[test]
+    fn more_than_any_host_writes_is_refused() {
+        let read = |state: State| State::read(&state.document()).map(|_| ());
+        let tasks = |number| State { tasks: vec![Task::default(); number], ..state() };
+        assert_eq!(read(tasks(MOST_TASKS)), Ok(()));
+        let why = read(tasks(MOST_TASKS + 1)).unwrap_err();
+        assert_eq!(why, "the state at the start has 65537 tasks and 1 groups, at most 65536 and 16384 are allowed");
+        let groups = State { groups: vec![Group::default(); MOST_GROUPS + 1], ..state() };
+        assert!(read(groups).unwrap_err().contains("16385 groups"));
+        let path = |bytes| State { groups: vec![Group { path: "a".repeat(bytes), ..Group::default() }], ..state() };
+        assert_eq!(read(path(LONGEST_PATH)), Ok(()));
+        assert!(read(path(LONGEST_PATH + 1)).unwrap_err().contains("a path of 4097 bytes"));
     }
 
     proptest! {

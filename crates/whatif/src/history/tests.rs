@@ -116,6 +116,27 @@ fn the_way_to_an_idle_processor_is_known_by_the_charge_where_the_switch_was_not_
 }
 
 #[test]
+fn the_way_to_an_idle_processor_is_not_known_of_a_task_that_had_another_in_its_way() {
+    let delays = |other_first, comes_to: u16| {
+        let mut history = History::default();
+        history.event(&event(Kind::Switch, 0, 5, 0, 1));
+        history.event(&Event { cpu: 1, ..event(Kind::Switch, 10, 0, 7, 0) });
+        history.event(&Event { cpu: 2, ..event(Kind::Switch, 10, 8, 0, 1) });
+        history.event(&Event { cpu: 1, ..event(Kind::Waking, 100, 6, 7, 0) });
+        history.event(&Event { cpu: 1, ..event(Kind::Waking, 100, 5, 7, 0) });
+        if other_first {
+            history.event(&event(Kind::Switch, 103, 0, 6, 0));
+            history.event(&event(Kind::Switch, 4000, 6, 0, 1));
+        }
+        history.event(&Event { cpu: comes_to, ..event(Kind::Switch, 4001, 0, 5, 0) });
+        history.finish().delays[Waking::Idle as usize].clone()
+    };
+    assert_eq!(delays(false, 0), [3_901_000], "the processor was idle all the time");
+    assert_eq!(delays(true, 0), [3_000], "of the first alone: the second had that in its way");
+    assert_eq!(delays(false, 2), [0; 0], "another processor, which had been idle, too, has pulled it");
+}
+
+#[test]
 fn a_task_comes_as_long_after_the_begin_of_its_charge_as_those_whose_switch_was_recorded() {
     let mut history = History::default();
     history.event(&event(Kind::Switch, 0, 5, 0, 1));
@@ -312,17 +333,25 @@ fn timers_that_rarely_end_a_wait_are_timeouts() {
     assert!(relative > 10 && absolute == 0, "{relative} {absolute}");
 }
 
-/// Task 5 wakes task 6 every 3 ms, thirty times; 6 runs on that processor, and once on processor 1 before and at last, which is idle otherwise.
+/// Task 5 wakes task 6 every 3 ms, thirty times; 6 runs on that processor, and once on processor 1 before and at last, which is idle otherwise,
+/// but for `another`, which 5 has woken there right before.
 #[test]
 fn a_task_that_stays_next_to_an_idle_processor_though_it_can_go_there_shows_that_it_halts() {
-    let halts = |goes_there: u16, at_last: bool| {
+    let halts = |goes_there: u16, at_last: bool, another: bool| {
         let mut history = History::default();
         let on = |cpu, event| Event { cpu, ..event };
         history.event(&on(1, event(Kind::Switch, 0, 0, 6, 0)));
         history.event(&on(1, event(Kind::Switch, 100, 6, 0, 1)));
         for at in (0..30).map(|round| 3_000 + 3_000 * round) {
             history.event(&event(Kind::Switch, at, 0, 5, 0));
+            if another {
+                history.event(&Event { value: 1, ..event(Kind::Waking, at + 99, 8, 5, 0) });
+            }
             history.event(&event(Kind::Waking, at + 100, 6, 5, 0));
+            if another {
+                history.event(&on(1, event(Kind::Switch, at + 105, 0, 8, 0)));
+                history.event(&on(1, event(Kind::Switch, at + 150, 8, 0, 1)));
+            }
             match goes_there {
                 0 => {
                     history.event(&event(Kind::Switch, at + 200, 5, 6, 1));
@@ -340,5 +369,6 @@ fn a_task_that_stays_next_to_an_idle_processor_though_it_can_go_there_shows_that
         }
         history.finish().halts
     };
-    assert!(halts(0, true) && !halts(0, false) && !halts(1, true));
+    assert!(halts(0, true, false) && !halts(0, false, false) && !halts(1, true, false));
+    assert!(!halts(0, true, true), "the other one was taken already");
 }

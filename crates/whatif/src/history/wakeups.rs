@@ -13,25 +13,45 @@ use schedlab_traces::kernel::{Event, Left, Pid};
 /// microseconds, the shortest slice a tick.
 pub(super) const AT_ONCE: u64 = 100_000;
 
+/// A task that was woken.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Woken {
+    /// When.
+    pub at: u64,
+    waking: Waking,
+    /// For which processor.
+    cpu: u16,
+}
+
+impl Woken {
+    /// Whether nothing was in its way to a processor that has been idle since then: the one for which it was woken, and no other task has
+    /// been there.
+    pub fn leaves_idle(&self, cpu: u16, idle: Option<u64>) -> bool {
+        self.waking == Waking::Idle && self.cpu == cpu && idle.is_some_and(|since| since <= self.at)
+    }
+}
+
 impl History {
     /// A task was woken: how long the way to its processor takes is measured at the switch, if it is idle or its task is preempted. Where
     /// that goes on until it waits, there is no such way.
     pub(super) fn note_woken(&mut self, event: &Event, cause: Cause) {
-        let target = usize::from(event.value as u16);
-        let idle = self.processors.get(target).copied().flatten().is_some_and(|at| at.idle.is_some());
+        let cpu = event.value as u16;
+        let idle = self.processors.get(usize::from(cpu)).copied().flatten().is_some_and(|at| at.idle.is_some());
         let waking = match cause {
             _ if idle => Waking::Idle,
             Cause::Task(_) => Waking::Task,
             _ => Waking::Interrupted,
         };
-        self.woken.insert(event.task, (self.now, waking));
+        self.woken.insert(event.task, Woken { at: self.now, waking, cpu });
     }
 
     /// What the wakeup of a task by a running one shows of processors that halt.
     pub(super) fn note_idle(&mut self, event: &Event) {
         let Some(&at) = self.index.get(&event.task) else { return };
         let (processors, Some(task)) = (&self.processors, self.recording.tasks.get_mut(at)) else { return };
-        task.halting.woken(self.now, event.cpu, |cpu| processors.get(usize::from(cpu))?.as_ref()?.idle);
+        // One for which another was woken just now is idle no longer, though the switch to it comes later.
+        let free = |cpu: u16| processors.get(usize::from(cpu))?.as_ref().filter(|at| at.waiting == 0)?.idle;
+        task.halting.woken(self.now, event.cpu, free);
     }
 
     /// What a wakeup shows of whether the woken task waited for a lock. It ran on that processor before.
@@ -69,21 +89,21 @@ impl History {
         }
     }
 
-    /// A woken task gets its processor.
-    pub(super) fn measure_delay(&mut self, event: &Event) {
+    /// A woken task gets a processor, which was idle since then, if at all.
+    pub(super) fn measure_delay(&mut self, event: &Event, idle: Option<u64>) {
         let at_once = self.preempts_at_once(event).is_some();
-        let Some((woken, waking)) = self.woken.remove(&event.other) else { return };
-        let length = self.now.saturating_sub(woken);
-        if at_once || (waking == Waking::Idle && event.task == 0) {
-            self.recording.delays[waking as usize].push(u32::try_from(length).unwrap_or(u32::MAX));
+        let Some(woken) = self.woken.remove(&event.other) else { return };
+        let length = self.now.saturating_sub(woken.at);
+        if at_once || (event.task == 0 && woken.leaves_idle(event.cpu, idle)) {
+            self.recording.delays[woken.waking as usize].push(u32::try_from(length).unwrap_or(u32::MAX));
         }
     }
 
     /// When the task was woken for which another is preempted, if that was just now.
     pub(super) fn preempts_at_once(&self, event: &Event) -> Option<u64> {
-        let (woken, waking) = *self.woken.get(&event.other)?;
-        let preempts = waking != Waking::Idle && event.task > 0 && event.left() == Left::Runnable;
-        (preempts && self.now.saturating_sub(woken) < AT_ONCE).then_some(woken)
+        let woken = self.woken.get(&event.other)?;
+        let preempts = woken.waking != Waking::Idle && event.task > 0 && event.left() == Left::Runnable;
+        (preempts && self.now.saturating_sub(woken.at) < AT_ONCE).then_some(woken.at)
     }
 
     /// What a running task still uses of its processor since then is the way of the woken one to it, which takes it in the replay.
