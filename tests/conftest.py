@@ -38,6 +38,7 @@ LONG = (
     "new_scheduler",
     "forms",
     "hostile_files",
+    "fleet",
     "tune",
     "ending",
     "pages",
@@ -47,6 +48,7 @@ LONG = (
     "comparison",
     "importance",
     "guest_devices",
+    "guest_turns",
     "lab_page",
     "tune_page",
 )

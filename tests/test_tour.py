@@ -19,8 +19,6 @@ STEPS = list(TOUR["steps"](TEXT))
 MAKEFILE = (ROOT / "Makefile").read_text()
 #: The host of tests is shared.
 ANYHOW = " --patience 0.7 --quiet-below 100"
-#: Of a real kernel only the form is compared: a quarter of the waits has it, too.
-SHORTER = " --set workload.editor.passes=50"
 
 
 @pytest.fixture(scope="module")
@@ -45,10 +43,6 @@ def the(*places):
     return [pytest.param(one, id=one.command) for one in STEPS if not one.is_file and one.where.split(":")[0] in places]
 
 
-def shorter(step):
-    return SHORTER if step.command.startswith("schedlab run mine.toml") and "--dry-run" not in step.command else ""
-
-
 @pytest.mark.parametrize("step", the(""))
 def test_a_command_prints_what_is_shown(step, folder):
     output = carried_out(step, folder)
@@ -59,7 +53,7 @@ def test_a_command_prints_what_is_shown(step, folder):
 def test_a_command_prints_the_form_that_is_shown(step, folder):
     if step.where == "host":
         agent_or_skip()
-    output = carried_out(step, folder, ANYHOW + shorter(step) if step.where == "host" else "")
+    output = carried_out(step, folder, ANYHOW if step.where == "host" else "")
     assert TOUR["agrees"](step.shown, output, TOUR["form"]), f"$ {step.command}\n{output}"
 
 
@@ -73,7 +67,7 @@ def test_a_guest_prints_the_form_that_is_shown(step, folder):
             machine.ready(kernel, lambda text: None)
         except UsageError as why:
             pytest.skip(str(why))
-    output = carried_out(step, folder, shorter(step))
+    output = carried_out(step, folder)
     assert TOUR["agrees"](step.shown, output, TOUR["form"]), f"$ {step.command}\n{output}"
 
 
