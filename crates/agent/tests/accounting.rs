@@ -370,14 +370,30 @@ fn is_off() -> bool {
     nix::unistd::geteuid().is_root() && std::fs::read_to_string(SWITCH).is_ok_and(|text| text == "0\n")
 }
 
+fn can_be_turned_on() -> bool {
+    let can = is_off();
+    if !can {
+        println!("skipped: the counting of waits is not off, or not ours to turn on");
+    }
+    can
+}
+
+/// Whether it comes within twenty seconds.
+fn comes(done: impl Fn() -> bool) -> bool {
+    let began = Instant::now();
+    while !done() && began.elapsed() < Duration::from_secs(20) {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    done()
+}
+
 /// Waits for a file, for ten seconds.
 const AWAIT: &str = "i=0; until [ -e \"$1\" ]; do i=$((i+1)); [ $i -lt 1000 ] || exit 1; sleep 0.01; done";
 
 #[test]
 fn waits_are_counted_until_the_last_of_several_runs_has_ended() {
     let _turn = turn();
-    if !is_off() {
-        println!("skipped: the counting of waits is not off, or not ours to turn on");
+    if !can_be_turned_on() {
         return;
     }
     let folder = tempfile::tempdir().unwrap();
@@ -393,16 +409,10 @@ fn waits_are_counted_until_the_last_of_several_runs_has_ended() {
         command.stdout(Stdio::piped()).spawn().unwrap()
     };
     let first = run(&format!("touch \"$1\".here; {AWAIT}"), "first");
-    let came = || path("first.here").exists();
-    let began = Instant::now();
-    while !came() && began.elapsed() < Duration::from_secs(10) {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    assert!(comes(|| path("first.here").exists()));
     let second = run(&format!("touch \"$1\".here; {AWAIT}"), "second");
     let mut killed = run(AWAIT, "third");
-    while !path("second.here").exists() && began.elapsed() < Duration::from_secs(10) {
-        std::thread::sleep(Duration::from_millis(5));
-    }
+    assert!(comes(|| path("second.here").exists()));
     // The one that turned it on ends first, then one is killed, and the last turns it off.
     std::fs::write(path("first"), "").unwrap();
     assert!(first.wait_with_output().unwrap().status.success());
@@ -415,18 +425,14 @@ fn waits_are_counted_until_the_last_of_several_runs_has_ended() {
     let answer: Value = serde_json::from_slice(&second.wait_with_output().unwrap().stdout).unwrap();
     assert!(answer["main"]["disk_ns"].is_u64(), "{answer}");
     // What the killed one had entered is its restorer's to undo.
-    while !is_off() && began.elapsed() < Duration::from_secs(20) {
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    assert!(is_off());
+    assert!(comes(is_off));
     std::fs::write(path("third"), "").unwrap();
 }
 
 #[test]
 fn waits_are_unknown_if_another_process_ends_the_counting() {
     let turn = turn();
-    if !is_off() {
-        println!("skipped: the counting of waits is not off, or not ours to turn on");
+    if !can_be_turned_on() {
         return;
     }
     let (_, answers, _) = time_in(&turn, &[], &["sh", "-c", &format!("echo 0 > {SWITCH}")]);

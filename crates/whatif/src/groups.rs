@@ -23,7 +23,8 @@ pub(crate) struct GroupNames<'a>(BTreeMap<&'a str, String>);
 impl<'a> GroupNames<'a> {
     /// Of groups of these paths, and of those that contain them.
     pub fn of(paths: impl Iterator<Item = &'a str>) -> GroupNames<'a> {
-        let all: BTreeSet<&str> = paths.flat_map(|path| iter::successors(top(path), |path| above(path))).collect();
+        let all: BTreeSet<&str> =
+            paths.flat_map(|path| iter::successors(down_to_deepest(path), |path| above(path))).collect();
         let (mut names, mut used) = (BTreeMap::new(), BTreeSet::new());
         // By name, the number that is tried next.
         let mut numbers: BTreeMap<String, u32> = BTreeMap::new();
@@ -42,7 +43,7 @@ impl<'a> GroupNames<'a> {
 
     /// The name of the group of a path.
     pub fn get(&self, path: &str) -> Option<&str> {
-        self.0.get(top(path)?).map(String::as_str)
+        self.0.get(down_to_deepest(path)?).map(String::as_str)
     }
 
     /// The name of the group that contains the one of a path; none for those at the top.
@@ -52,7 +53,7 @@ impl<'a> GroupNames<'a> {
 }
 
 /// The path, down to the deepest level; none of the root.
-fn top(path: &str) -> Option<&str> {
+fn down_to_deepest(path: &str) -> Option<&str> {
     let end = path.match_indices('/').nth(MOST_LEVELS).map_or(path.len(), |(at, _)| at);
     Some(&path[..end]).filter(|path| !path.trim_matches('/').is_empty())
 }

@@ -42,7 +42,7 @@ const MISPLACED: u16 = 15;
 const OLDEST: u16 = 3;
 
 /// Waits and lives are measured by different clocks: by so much, and a thousandth, a wait may seem longer than the life of its task.
-const ROUNDING_NS: u64 = 10_000_000;
+const CLOCKS_DIFFER_NS: u64 = 10_000_000;
 
 type Field = (usize, u16);
 
@@ -105,7 +105,7 @@ impl Record {
     /// Whether it waited longer than it lived, which cannot be. Linux notes when a wait begins only while it counts (`delayacct_blkio_start` and
     /// the others, 6.18): turned on during the first wait of a kind, it takes that one to have begun with the machine.
     pub fn waits_longer_than_it_lives(&self) -> bool {
-        let life = self.elapsed_ns.saturating_add(self.elapsed_ns / 1000).saturating_add(ROUNDING_NS);
+        let life = self.elapsed_ns.saturating_add(self.elapsed_ns / 1000).saturating_add(CLOCKS_DIFFER_NS);
         let others = [self.reclaim_ns, self.compaction_ns, self.copy_ns].into_iter().flatten();
         others.chain([self.disk_delay_ns, self.refault_delay_ns]).any(|wait| wait > life)
     }
