@@ -61,6 +61,8 @@ struct Prepared {
     barriers: Vec<Barrier>,
     /// Tasks that answer others.
     servers: Vec<Answers>,
+    /// Tasks that answer each other over several connections.
+    connections: Vec<Connected>,
     /// Names of tasks of which waits for others are taken for waits for locks.
     locks: BTreeSet<String>,
     /// Names of tasks with several senders, that take what comes first.
@@ -101,6 +103,16 @@ struct Answers {
     answers: usize,
     /// How many of them the recording shows.
     shown: usize,
+}
+
+/// A task with connections to others.
+#[derive(Serialize)]
+struct Connected {
+    name: String,
+    /// The names of the others, and how many connections go to each.
+    ends: Vec<(String, u32)>,
+    /// How many messages it sent.
+    messages: usize,
 }
 
 #[derive(Serialize, Default)]
@@ -170,6 +182,7 @@ pub fn prepare(path: &Path, asked_json: &str, out: &Path) -> Result<String, Stri
         causes: causes(&work),
         barriers: barriers(&recording, &wishes),
         servers: servers(&recording, &work),
+        connections: connections(&recording, &work),
         locks: locks(&recording, &work),
         inboxes: inboxes(&work),
         hz: tick(&recording.preemptions),
@@ -214,6 +227,16 @@ fn servers(recording: &Recording, work: &Work) -> Vec<Answers> {
         shown: server.shown,
     };
     work.servers.iter().map(of).collect()
+}
+
+fn connections(recording: &Recording, work: &Work) -> Vec<Connected> {
+    let name = |task: usize| recording.tasks[task].name.clone();
+    let of = |hub: &schedlab_whatif::Hub| Connected {
+        name: name(hub.task),
+        ends: hub.ends.iter().map(|&(end, count)| (name(end), count)).collect(),
+        messages: hub.messages,
+    };
+    work.hubs.iter().map(of).collect()
 }
 
 /// On one processor it makes no difference.

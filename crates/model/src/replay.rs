@@ -21,7 +21,8 @@
 //! edges are counted, and its times move on by the length of the recording. So a pass of one stream needs the same pass of those
 //! that it waits for, and no order of the recording can be turned round; but a task that has an *inbox* takes the edges that are sent to it as they
 //! come, from any sender: its n-th wait takes the n-th. A *meeting* is a round of a barrier, whichever task comes last.
-//! A *server* answers those that ask it, in the order in which they do.
+//! A *server* answers those that ask it, in the order in which they do. Two servers may have *connections*: each message between them is an
+//! answer to one, and goes to the other's queue. All wait at one side in the beginning.
 
 use crate::Nanos;
 use std::{collections::BTreeMap, fmt};
@@ -147,6 +148,17 @@ pub struct Stream {
     pub acts: Vec<Packed>,
 }
 
+/// Servers that send each other messages: an answer to one of them is a message to the other.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Connections {
+    /// The server whose streams' answers go to the other one.
+    pub hub: u32,
+    /// The other one.
+    pub end: u32,
+    /// How many there are. In the beginning the hub has sent a message over each.
+    pub count: u32,
+}
+
 /// By how much runs of different seeds differ from the recording, to either side, each value as likely as the other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Jitter {
@@ -181,6 +193,8 @@ pub struct Replay {
     pub delays: [Vec<u32>; 3],
     /// How runs differ.
     pub jitter: Jitter,
+    /// Connections between servers.
+    pub connections: Vec<Connections>,
 }
 
 impl Replay {

@@ -57,7 +57,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                 return self.wake_others(task, woken);
             }
             Some(Act::Answer(server)) => {
-                let woken = replayed.answer(server);
+                let woken = replayed.answer(task, server);
                 return self.wake_others(task, woken);
             }
             Some(Act::Meet(meeting)) => {

@@ -9,7 +9,7 @@ use schedlab_model::{
 };
 use std::{
     collections::{BTreeMap, VecDeque},
-    mem,
+    iter, mem,
     sync::Arc,
 };
 
@@ -72,6 +72,8 @@ struct Server {
     waiter: TaskId,
     /// It has ended.
     closed: bool,
+    /// It has connections to others.
+    connected: bool,
 }
 
 /// Where a task is in its stream.
@@ -79,6 +81,8 @@ struct Server {
 pub(crate) struct Cursor {
     pub stream: u32,
     at: u32,
+    /// The server as which it takes messages over connections, or [`NONE`].
+    mailbox: u32,
     /// How often it has been through.
     pass: u32,
     /// Its wakeups.
@@ -127,14 +131,21 @@ fn edges(recording: &Replay) -> (Vec<Edge>, Vec<Inbox>) {
     (edges, inboxes)
 }
 
-/// The servers that the streams name.
+/// The servers that the streams name, and those of connections.
 fn servers(recording: &Replay) -> Vec<Server> {
     let server = |act: &Packed| match act.act() {
         Act::Ask(server) | Act::Take(server) | Act::Answer(server) => Some(server as usize + 1),
         _ => None,
     };
     let all = recording.streams.iter().flat_map(|stream| &stream.acts).filter_map(server).max().unwrap_or(0);
-    vec![Server { asked: VecDeque::new(), taken: NO_TASK, waiter: NO_TASK, closed: false }; all]
+    let none = Server { asked: VecDeque::new(), taken: NO_TASK, waiter: NO_TASK, closed: false, connected: false };
+    let mut servers = vec![none; all];
+    for number in recording.connections.iter().flat_map(|connections| [connections.hub, connections.end]) {
+        if let Some(server) = servers.get_mut(number as usize) {
+            server.connected = true;
+        }
+    }
+    servers
 }
 
 impl Replayed {
@@ -156,11 +167,28 @@ impl Replayed {
 
     /// The task does that stream. Returns whether it is there from the start.
     pub fn assign(&mut self, task: TaskId, stream: u32) -> bool {
-        let before = Cursor { stream: NONE, at: 0, pass: 0, woken: 0, waking: None, for_task: false };
+        let before = Cursor { stream: NONE, at: 0, mailbox: NONE, pass: 0, woken: 0, waking: None, for_task: false };
         self.cursors.resize(task as usize + 1, before);
         self.cursors[task as usize].stream = stream;
         self.tasks[stream as usize] = task;
+        self.connect(task, stream);
         !self.recording.streams[stream as usize].begun
+    }
+
+    /// Messages of the task are at the other ends of its connections, if it is their hub.
+    fn connect(&mut self, task: TaskId, stream: u32) {
+        let servers = &mut self.servers;
+        let takes = |act: &Packed| match act.act() {
+            Act::Take(server) => Some(server).filter(|&server| servers[server as usize].connected),
+            _ => None,
+        };
+        let Some(mailbox) = self.recording.streams[stream as usize].acts.iter().find_map(takes) else { return };
+        self.cursors[task as usize].mailbox = mailbox;
+        for connections in self.recording.connections.iter().filter(|connections| connections.hub == mailbox) {
+            if let Some(end) = servers.get_mut(connections.end as usize) {
+                end.asked.extend(iter::repeat_n(task, connections.count as usize));
+            }
+        }
     }
 
     /// A task leaves its processor to wait or to end.
@@ -291,10 +319,15 @@ impl Replayed {
         server.taken != NO_TASK
     }
 
-    /// The request that the server has taken is answered. Gives the task that had sent it.
-    pub fn answer(&mut self, server: u32) -> Option<TaskId> {
+    /// The request that the server has taken is answered by that task. Gives the task that had sent it, if that waits for the answer. Over a
+    /// connection the answer is a message, too.
+    pub fn answer(&mut self, task: TaskId, server: u32) -> Option<TaskId> {
         let taken = mem::replace(&mut self.servers[server as usize].taken, NO_TASK);
-        (taken != NO_TASK).then_some(taken)
+        match self.cursors.get(taken as usize).map(|cursor| cursor.mailbox) {
+            Some(NONE) => Some(taken),
+            Some(mailbox) if self.is_open(mailbox) => self.ask(task, mailbox),
+            _ => None,
+        }
     }
 
     /// A task that ends leaves no other waiting for it: its edges are there for ever, its meetings do without it, and what is asked of it
@@ -320,8 +353,9 @@ impl Replayed {
                 Act::Take(server) => {
                     let server = &mut self.servers[server as usize];
                     server.closed = true;
-                    woken.extend(server.asked.drain(..));
-                    woken.extend(Some(mem::replace(&mut server.taken, NO_TASK)).filter(|&taken| taken != NO_TASK));
+                    let taken = Some(mem::replace(&mut server.taken, NO_TASK)).filter(|&taken| taken != NO_TASK);
+                    let asked = server.asked.drain(..).chain(taken);
+                    woken.extend(asked.filter(|_| !server.connected)); // what sends messages waits for none of them
                 }
                 _ => {}
             }

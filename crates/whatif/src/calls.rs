@@ -16,6 +16,8 @@
 
 mod steps;
 
+pub(crate) use steps::kept;
+
 use crate::{
     edges::{Edges, Wakeup},
     history::{RARE, Step, Task},

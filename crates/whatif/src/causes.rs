@@ -131,6 +131,11 @@ impl Handling {
         self.soft_of_interrupt && !self.timer && matches!(self.soft, Some(NET_TX | NET_RX))
     }
 
+    /// Whether the current task delivers packets to the same host itself.
+    pub fn delivers(&self) -> bool {
+        self.soft == Some(NET_RX) && !self.soft_of_interrupt && self.depth == 0
+    }
+
     /// What ends the wait of a task that left its processor like that; the waker, if that is a task.
     pub fn cause(&self, waking: &Event, left: Left) -> Result<Pid, Cause> {
         let current = waking.other;

@@ -7,13 +7,13 @@
 //! Numbers are little-endian. The digest that an experiment file has of it is its checksum, too.
 
 use hashbrown::HashMap;
-use schedlab_model::replay::{Act, Jitter, Packed, Replay, Stream};
+use schedlab_model::replay::{Act, Connections, Jitter, Packed, Replay, Stream};
 use serde::{Deserialize, Serialize};
 use std::io::{self, ErrorKind, Read, Write};
 
-const MAGIC: &[u8; 16] = b"schedlab work 3\n";
-/// Files from before there were servers, and from before there were inboxes.
-const BEFORE: [&[u8; 16]; 2] = [b"schedlab work 1\n", b"schedlab work 2\n"];
+const MAGIC: &[u8; 16] = b"schedlab work 4\n";
+/// Files from before there were servers, inboxes and connections.
+const BEFORE: [&[u8; 16]; 3] = [b"schedlab work 1\n", b"schedlab work 2\n", b"schedlab work 3\n"];
 /// Longest head, bytes: names of some 100,000 tasks.
 const LONGEST_HEAD: usize = 1 << 24;
 /// Most acts: 2 GiB of them.
@@ -28,6 +28,9 @@ struct Head {
     compute_jitter_permille: u32,
     time_jitter_ns: u64,
     streams: Vec<Task>,
+    /// The servers of hub and end, and how many connections there are.
+    #[serde(default)]
+    connections: Vec<(u32, u32, u32)>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -68,6 +71,7 @@ pub fn write(work: &Replay, out: &mut impl Write) -> io::Result<()> {
         compute_jitter_permille: work.jitter.compute_permille,
         time_jitter_ns: work.jitter.time,
         streams: work.streams.iter().map(task).collect(),
+        connections: work.connections.iter().map(|all| (all.hub, all.end, all.count)).collect(),
     };
     let head = serde_json::to_vec(&head)?;
     if head.len() > LONGEST_HEAD {
@@ -106,6 +110,7 @@ pub fn read(file: &mut impl Read) -> io::Result<Replay> {
         return Err(wrong("it has more steps than any that is written"));
     }
     let bounds = (head.edges, acts, head.streams.len() as u32);
+    let connections = connections(&head, acts)?;
     let mut streams = Vec::new();
     for Task { pid, name, job, begun, cpu, locks, inbox, acts } in head.streams {
         let acts = (0..acts).map(|_| act(file, bounds)).collect::<io::Result<Vec<Packed>>>()?;
@@ -114,7 +119,21 @@ pub fn read(file: &mut impl Read) -> io::Result<Replay> {
     // Each takes memory in a replay: if there are more than steps, those that no step names are left out.
     let edges = if u64::from(head.edges) > acts { renumber(&mut streams) } else { head.edges };
     let jitter = Jitter { compute_permille: head.compute_jitter_permille.min(1000), time: head.time_jitter_ns };
-    Ok(Replay { streams, edges, span: head.span, delays: head.delays, jitter })
+    Ok(Replay { streams, edges, span: head.span, delays: head.delays, jitter, connections })
+}
+
+/// The connections of a head; those of all hubs are fewer than the steps.
+fn connections(head: &Head, acts: u64) -> io::Result<Vec<Connections>> {
+    let all = head.connections.iter().map(|&(hub, end, count)| Connections { hub, end, count });
+    let count = head.connections.iter().fold(0, |sum: u64, &(.., count)| sum.saturating_add(count.into()));
+    let servers = head.streams.len() as u32;
+    if head.connections.iter().any(|&(hub, end, _)| hub >= servers || end >= servers) {
+        return Err(wrong("connections name a server that there is not"));
+    }
+    if count > acts {
+        return Err(wrong("it has more connections than steps"));
+    }
+    Ok(all.collect())
 }
 
 /// Numbers edges from 0 on, in the order in which steps name them. Gives how many there are.
@@ -184,7 +203,8 @@ mod tests {
                 });
         (prop::collection::vec(stream, 2..5), any::<u64>()).prop_map(|(streams, span)| {
             let jitter = Jitter { compute_permille: 20, time: 7 };
-            Replay { streams, edges: 5, span, delays: [vec![1, 2, 3], vec![], vec![4]], jitter }
+            let connections = vec![Connections { hub: 0, end: 1, count: 3 }];
+            Replay { streams, edges: 5, span, delays: [vec![1, 2, 3], vec![], vec![4]], jitter, connections }
         })
     }
 

@@ -122,7 +122,8 @@ impl History {
             let (policy, places) = (Policy::Fair(0), Places::default());
             let name = format!("task {pid}");
             let (life, ready) = ((self.now, None), self.now);
-            let (steps, doubtful, forked, computed) = (Vec::new(), Vec::new(), false, 0);
+            let (steps, sends, doubtful, forked) = (Vec::new(), Vec::new(), Vec::new(), false);
+            let (computed, done) = (0, 0);
             let (nested, asked, went_on) = (None, None, 0);
             let (lost, heard, vanished) = (false, false, false);
             let (halting, pairing, queued, charged) = (Halting::default(), Pairing::default(), None, 0);
@@ -138,6 +139,8 @@ impl History {
                 state,
                 ready,
                 computed,
+                done,
+                sends,
                 doubtful,
                 nested,
                 asked,
@@ -464,6 +467,10 @@ impl Listener for History {
                 self.processor(event.cpu).handling.follow(event);
             }
             Kind::IrqExit | Kind::VectorExit | Kind::SoftirqExit => {
+                if self.processor(event.cpu).handling.delivers() {
+                    let now = self.now;
+                    self.known(event.other).into_iter().for_each(|task| task.send(now));
+                }
                 let length = self.processor(event.cpu).handling.follow(event);
                 if length > 0 {
                     self.interrupted(event.cpu, length);

@@ -3,6 +3,7 @@
 //!   history   what each task did: computing, waits, and what ended each wait
 //!   causes    what ended a wait: another task, a timer, a device, something outside
 //!   calls     which tasks answer others
+//!   connections  which tasks answer each other over several connections
 //!   edges     who woke whom
 //!   inboxes   which tasks take what others send as it comes
 //!   halting   whether processors are virtual ones that halt
@@ -22,6 +23,7 @@
 
 mod calls;
 mod causes;
+mod connections;
 mod document;
 mod edges;
 mod ends;
@@ -40,6 +42,7 @@ mod work;
 
 pub use calls::Server;
 pub use causes::{Cause, Override};
+pub use connections::Hub;
 pub use document::{Host, document};
 pub use ends::last;
 pub use events::AsRecorded;

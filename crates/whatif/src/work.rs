@@ -18,12 +18,13 @@ mod copies;
 use crate::{
     calls::{self, Part, Server},
     causes::{Cause, Override},
+    connections::{self, Hub},
     edges::Edges,
     history::{RARE, Recording, Step, Task},
     inboxes::has_several_senders,
     timers::{Timers, irregular, median, missed, timers},
 };
-use hashbrown::HashMap;
+use hashbrown::{HashMap, HashSet};
 use schedlab_model::replay::{Act, Jitter, Packed, Replay, Stream, Waking};
 use schedlab_traces::kernel::Pid;
 
@@ -38,6 +39,8 @@ pub struct Work {
     pub tasks: Vec<usize>,
     /// Tasks that answer others.
     pub servers: Vec<Server>,
+    /// Tasks that answer each other over several connections.
+    pub hubs: Vec<Hub>,
 }
 
 /// Waits of a task, by what ended them.
@@ -94,7 +97,16 @@ pub fn work(recording: &Recording, wish: impl Fn(&Task) -> Wish) -> Work {
         forked.entry(recording.tasks[at].pid).or_default().push(number);
     }
     let edges = Edges::of(&recording.tasks, recording.edges);
-    let (servers, calls) = calls::find(&recording.tasks, &edges, |task| part(wish(task)));
+    let (servers, mut calls) = calls::find(&recording.tasks, &edges, |task| part(wish(task)));
+    let connected = |at: usize| match wish(&recording.tasks[at]) {
+        Wish { copies: 1.., .. } => Part::Treated,
+        _ if calls.contains_key(&at) || meets(&recording.tasks[at]) => Part::Treated,
+        wish => part(wish),
+    };
+    let (hubs, answering) = connections::find(&recording.tasks, &edges, connected, servers.len() as u32);
+    let connections = connections::all(&hubs, servers.len() as u32);
+    let is_connected: HashSet<usize> = answering.keys().copied().collect();
+    calls.extend(answering);
     let steps = |at: usize| calls.get(&at).unwrap_or(&recording.tasks[at].steps);
     let mut signalled = vec![false; recording.edges as usize];
     for step in tasks.iter().flat_map(|&at| steps(at)) {
@@ -102,7 +114,7 @@ pub fn work(recording: &Recording, wish: impl Fn(&Task) -> Wish) -> Work {
             signalled[*edge as usize] = true;
         }
     }
-    let mut work = Work { tasks: tasks.clone(), servers, ..Work::default() };
+    let mut work = Work { tasks: tasks.clone(), servers, hubs, ..Work::default() };
     let at_once = at_once(recording);
     let (mut begun, mut streams) = (vec![false; work.tasks.len()], Vec::new());
     for &at in &work.tasks {
@@ -116,7 +128,7 @@ pub fn work(recording: &Recording, wish: impl Fn(&Task) -> Wish) -> Work {
             begun: false,
             cpu: None,
             locks: task.locks(),
-            inbox: has_several_senders(task, &edges),
+            inbox: !is_connected.contains(&at) && has_several_senders(task, &edges),
             acts,
         });
         work.causes.push(causes);
@@ -131,7 +143,7 @@ pub fn work(recording: &Recording, wish: impl Fn(&Task) -> Wish) -> Work {
     }
     number_meetings(&mut streams);
     let delays = recording.delays.clone().map(quantiles);
-    work.replay = Replay { streams, edges: recording.edges, span: recording.span, delays, jitter: JITTER };
+    work.replay = Replay { streams, edges: recording.edges, span: recording.span, delays, jitter: JITTER, connections };
     copies::add(&mut work, recording, steps, wish);
     copies::number(&mut work.replay.streams);
     work
@@ -146,6 +158,11 @@ fn number_meetings(streams: &mut [Stream]) {
             *act = Act::Meet(*numbers.entry(number).or_insert(next)).into();
         }
     }
+}
+
+/// Whether it meets others at a barrier.
+fn meets(task: &Task) -> bool {
+    task.steps.iter().any(|step| matches!(step, Step::Meet { .. }))
 }
 
 /// What of its calls a task keeps.

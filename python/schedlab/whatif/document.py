@@ -142,7 +142,8 @@ def assumptions(one: Prepared, notes: list[str]) -> list[str]:
         poll = document["machine"]["topology"]["halt_poll"]
         seen = "tasks stayed next to idle ones"
         notes = [f"virtual processors that are idle for more than {poll} get no woken task: {seen}", *notes]
-    waited_for = [*map(_barrier, found["barriers"]), *map(_server, found["servers"])]
+    answers = [*map(_server, found["servers"]), *map(_connected, found["connections"])]
+    waited_for = [*map(_barrier, found["barriers"]), *answers]
     notes = [*waited_for, *_locks(found["locks"]), *_inboxes(found["inboxes"]), *notes]
     if found["state"]:
         return [f"the policy is {scheduler['name']}{variant}, {kernel}", *notes]
@@ -184,6 +185,12 @@ def _server(found: dict[str, Any]) -> str:
     clients = f"{found['clients']} tasks ({_some(found['names'])})" if found["clients"] > 1 else found["names"][0]
     requests = f"{found['answers']} requests, of which the recording shows {found['shown']}"
     return f"{found['name']} answers {clients}: {requests}; a replay takes them in the order in which they come"
+
+
+def _connected(found: dict[str, Any]) -> str:
+    ends = _some([f"{name} ({count})" for name, count in found["ends"]])
+    messages = f"{found['messages']} messages of {found['name']}"
+    return f"{found['name']} has connections to {ends}: {messages}; each task answers what comes first"
 
 
 def predict(

@@ -25,7 +25,7 @@ pub(super) fn asking(task: &Task, server: usize, number: u32, edges: &Edges) -> 
 }
 
 /// A step that is no call: it needs no other task.
-fn kept(step: Step) -> Option<Step> {
+pub(crate) fn kept(step: Step) -> Option<Step> {
     match step {
         Step::Wait { from, to, cause: Cause::Task(_) } => Some(Step::Pause { from, to }),
         Step::Found(_) => None,

@@ -85,6 +85,15 @@ impl Step {
     }
 }
 
+/// Packets to the same host that a task has sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Send {
+    /// When, ns since the recording began.
+    pub at: u64,
+    /// What it had computed before, in all, ns.
+    pub work: u64,
+}
+
 /// One task.
 #[derive(Debug)]
 pub struct Task {
@@ -108,6 +117,10 @@ pub struct Task {
     pub(super) ready: u64,
     /// Computed since the last step.
     pub(super) computed: u64,
+    /// Computed by all its steps, ns.
+    pub(super) done: u64,
+    /// What it sent to the same host, in order.
+    pub(crate) sends: Vec<Send>,
     /// Waits that were ended by packets to itself or from outside, by their steps.
     pub(super) doubtful: Vec<usize>,
     /// The task that preempted it, and whether that has waited since.
@@ -234,6 +247,7 @@ impl Task {
             if let Step::Compute(length) = step {
                 let less = time.min(*length);
                 (*length, time) = (*length - less, time - less);
+                self.done -= less;
             }
         }
         self.computed = self.computed.saturating_sub(time);
@@ -247,13 +261,24 @@ impl Task {
             _ => None,
         });
         if let Some(length) = last {
-            *length = length.saturating_sub(time);
+            let less = time.min(*length);
+            *length -= less;
+            self.done -= less;
         }
     }
 
     pub(super) fn compute(&mut self) {
         if self.computed > 0 {
+            self.done += self.computed;
             self.steps.push(Step::Compute(std::mem::take(&mut self.computed)));
+        }
+    }
+
+    /// It has sent packets to the same host.
+    pub(super) fn send(&mut self, now: u64) {
+        if let State::Running(_, since, _) = self.state {
+            let work = self.done + self.computed + now.saturating_sub(since);
+            self.sends.push(Send { at: now, work });
         }
     }
 

@@ -2,6 +2,7 @@
 
 mod barriers;
 mod calls;
+mod connections;
 mod inboxes;
 
 use super::*;
