@@ -7,6 +7,7 @@ pub mod experiment;
 pub mod info;
 pub mod machine;
 pub mod names;
+pub mod nice;
 pub mod page;
 pub mod processors;
 pub mod program;

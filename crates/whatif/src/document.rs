@@ -3,7 +3,7 @@
 
 use crate::{
     history::Recording,
-    placing::{Places, Placing, setting},
+    placing::{Places, Placing, usual_slice},
     work::Work,
 };
 use schedlab_model::{topology::HALT_POLL, units::spell_duration};
@@ -91,7 +91,7 @@ fn scheduler(host: &Host, state: Option<&State>) -> Value {
     let off =
         |name: &str| features.is_some_and(|(_, text)| text.split_whitespace().any(|one| one == format!("NO_{name}")));
     if scheduler["name"] == "eevdf" {
-        if let Some(slice) = setting(state, "base_slice_ns") {
+        if let Some(slice) = usual_slice(state) {
             scheduler["base_slice"] = json!(spell_duration(slice));
         }
         if off("RUN_TO_PARITY") {

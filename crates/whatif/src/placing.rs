@@ -5,6 +5,7 @@ use crate::{
     history::{Recording, Task},
     treatment::Policy,
 };
+use schedlab_model::nice;
 use schedlab_traces::kernel::{
     Pid,
     state::{self, State},
@@ -14,6 +15,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// What the kernel calls policies, by their numbers in `sched_setattr(2)`; what is not here is an ordinary task.
 const NAMES: [(u32, &str); 4] = [(1, "fifo"), (2, "rr"), (3, "batch"), (5, "idle")];
+/// The policies of tasks that have slices: other, batch and idle.
+const ORDINARY: [u32; 3] = [0, 3, 5];
 /// Tasks in a chain of parents that are looked at.
 const MOST_PARENTS: u32 = 64;
 /// Processors of a mask that are looked at.
@@ -43,6 +46,8 @@ pub(crate) struct Places<'a> {
     usual_slice: Option<u64>,
     /// Names of the groups of recorded tasks.
     names: GroupNames<'a>,
+    /// By session, what the group of its tasks weighs.
+    sessions: BTreeMap<&'a str, u64>,
 }
 
 impl<'a> Places<'a> {
@@ -52,8 +57,10 @@ impl<'a> Places<'a> {
         let autogroup = setting("sched_autogroup_enabled") == Some(1);
         let made = recording.tasks.iter().filter(|task| task.forked);
         let parents = made.filter_map(|task| Some((task.pid, task.parent?))).collect();
-        let (usual_slice, names) = (setting("base_slice_ns"), GroupNames::default());
-        let mut places = Places { processors, parents, known, autogroup, usual_slice, names };
+        let (usual_slice, names) = (state.and_then(usual_slice), GroupNames::default());
+        let sessions = state.into_iter().flat_map(|state| &state.tasks);
+        let sessions = sessions.filter_map(|task| task.autogroup.as_deref().map(session)).collect();
+        let mut places = Places { processors, parents, known, autogroup, usual_slice, names, sessions };
         let paths = recording.tasks.iter().filter_map(|task| places.group(places.known_of(task)?));
         places.names = GroupNames::of(paths.collect::<BTreeSet<&str>>().into_iter());
         places
@@ -114,7 +121,7 @@ impl<'a> Places<'a> {
         if known.group != "/" && !known.group.is_empty() {
             return Some(&known.group);
         }
-        known.autogroup.as_deref().filter(|_| self.autogroup && !known.kernel).map(session)
+        known.autogroup.as_deref().filter(|_| self.autogroup && !known.kernel).map(|group| session(group).0)
     }
 
     /// The groups of these names, with those that contain them.
@@ -131,16 +138,33 @@ impl<'a> Places<'a> {
                 let Some(above) = parent else { break };
                 name = above;
             }
-            // One of a session: nice 0 weighs as a task.
-            all.entry(name.to_owned()).or_insert_with(|| json!({ "weight": USUAL_SHARES }));
+            let weight = || {
+                let of = self.sessions.iter().find(|(path, _)| self.names.get(path) == Some(name));
+                json!({ "weight": of.map_or(USUAL_SHARES, |(_, &weight)| weight) })
+            };
+            all.entry(name.to_owned()).or_insert_with(weight);
         }
         all
     }
 }
 
-/// The group of a session, of "/autogroup-25 nice 0".
-fn session(autogroup: &str) -> &str {
-    autogroup.split(' ').next().unwrap_or(autogroup)
+/// The group of a session and its weight, of "/autogroup-25 nice 5": it weighs as a task of that nice value.
+fn session(autogroup: &str) -> (&str, u64) {
+    let (path, nice) = autogroup.split_once(" nice ").unwrap_or((autogroup, "0"));
+    (path, nice::weight(nice.trim().parse().unwrap_or(0)))
+}
+
+/// The slice of a task that asks for none: as the kernel's own file has it, which it does not show under lockdown, else that of more than half of
+/// the ordinary tasks. A kernel gives it as the slice of such tasks (since 6.12); recordings of runs give them 0.
+pub(crate) fn usual_slice(state: &State) -> Option<u64> {
+    let mut counts: BTreeMap<u64, usize> = BTreeMap::new();
+    for task in state.tasks.iter().filter(|task| ORDINARY.contains(&task.policy)) {
+        *counts.entry(task.slice_ns).or_default() += 1;
+    }
+    let all: usize = counts.values().sum();
+    let says = !counts.contains_key(&0);
+    let usual = counts.into_iter().find(|(_, count)| says && 2 * count > all).map(|(slice, _)| slice);
+    setting(state, "base_slice_ns").or(usual)
 }
 
 /// A number among the scheduler's settings, by the name of its file.
@@ -183,6 +207,44 @@ mod tests {
         assert_eq!(places.cpus("2,x,7"), [2]);
         let places = Places::new(&recording, None, &[1, 5]);
         assert_eq!(places.cpus("5"), [1], "the second of those that were recorded");
+    }
+
+    fn with_slices(slices: &[(u32, u64)]) -> State {
+        let task = |&(policy, slice_ns): &(u32, u64)| state::Task { policy, slice_ns, ..state::Task::default() };
+        State { tasks: slices.iter().map(task).collect(), ..State::default() }
+    }
+
+    #[test]
+    fn the_slice_of_most_tasks_is_that_of_those_that_ask_for_none_where_the_kernel_does_not_show_it() {
+        assert_eq!(usual_slice(&with_slices(&[(0, 14), (3, 14), (0, 9), (6, 9), (6, 9)])), Some(14));
+        assert_eq!(usual_slice(&with_slices(&[(0, 14), (0, 9)])), None);
+        assert_eq!(usual_slice(&with_slices(&[(1, 0), (0, 0)])), None, "a kernel before 6.12");
+        assert_eq!(usual_slice(&with_slices(&[(0, 9), (0, 9), (0, 0)])), None, "a run, two of whose tasks ask for one");
+        let mut shown = with_slices(&[(0, 9), (0, 9)]);
+        shown.kernel.settings.insert("/sys/kernel/debug/sched/base_slice_ns".to_owned(), "14\n".to_owned());
+        assert_eq!(usual_slice(&shown), Some(14));
+    }
+
+    #[test]
+    fn the_group_of_a_session_weighs_as_a_task_of_its_nice_value() {
+        assert_eq!(session("/autogroup-25 nice 0"), ("/autogroup-25", 1024));
+        assert_eq!(session("/autogroup-7 nice 10"), ("/autogroup-7", 110));
+        assert_eq!(session("/autogroup-7 nice -5"), ("/autogroup-7", 3121));
+        assert_eq!(session("/autogroup-7"), ("/autogroup-7", 1024));
+        let task = |pid, group: &str| state::Task { pid, autogroup: Some(group.to_owned()), ..state::Task::default() };
+        let mut state =
+            State { tasks: vec![task(5, "/autogroup-1 nice 10"), task(6, "/autogroup-2 nice 0")], ..State::default() };
+        state.kernel.settings.insert("/proc/sys/kernel/sched_autogroup_enabled".to_owned(), "1".to_owned());
+        let mut history = History::default();
+        let (kind, bits) = (Kind::Switch, Event::bits(1, Context::Task));
+        let switch = |task, other| Event { time: 0, value: 0, task, other, extra: 0, cpu: 0, kind, bits };
+        [switch(5, 6), switch(6, 5)].iter().for_each(|event| history.event(event));
+        let recording = history.finish();
+        let places = Places::new(&recording, Some(&state), &[0, 1]);
+        let used: BTreeSet<String> = recording.tasks.iter().filter_map(|task| places.of(task).group).collect();
+        let found = places.groups(Some(&state), &used);
+        assert_eq!(found["autogroup-1"], json!({ "weight": 110 }));
+        assert_eq!(found["autogroup-2"], json!({ "weight": 1024 }));
     }
 
     #[test]
