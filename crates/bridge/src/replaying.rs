@@ -65,6 +65,8 @@ struct Prepared {
     connections: Vec<Connected>,
     /// Names of tasks of which waits for others are taken for waits for locks.
     locks: BTreeSet<String>,
+    /// Names of tasks that something else ended by the clock.
+    clocked: BTreeSet<String>,
     /// Names of tasks with several senders, that take what comes first.
     inboxes: BTreeSet<String>,
     /// Ticks a second, if the recording shows them.
@@ -184,6 +186,7 @@ pub fn prepare(path: &Path, asked_json: &str, out: &Path) -> Result<String, Stri
         servers: servers(&recording, &work),
         connections: connections(&recording, &work),
         locks: locks(&recording, &work),
+        clocked: clocked(&work),
         inboxes: inboxes(&work),
         hz: tick(&recording.preemptions),
         state: head.state.as_ref().is_some_and(|state| !state.kernel.settings.is_empty()),
@@ -244,6 +247,11 @@ fn locks(recording: &Recording, work: &Work) -> BTreeSet<String> {
     let streams = work.replay.streams.iter().zip(&work.causes);
     let waits = streams.filter(|(stream, causes)| stream.locks && causes.tasks > 0 && recording.processors.len() > 1);
     waits.map(|(stream, _)| stream.name.clone()).collect()
+}
+
+fn clocked(work: &Work) -> BTreeSet<String> {
+    let streams = work.replay.streams.iter().filter(|stream| stream.until.is_some());
+    streams.map(|stream| stream.name.clone()).collect()
 }
 
 fn inboxes(work: &Work) -> BTreeSet<String> {

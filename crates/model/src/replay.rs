@@ -21,6 +21,7 @@
 //! edges are counted, and its times move on by the length of the recording. So a pass of one stream needs the same pass of those
 //! that it waits for, and no order of the recording can be turned round; but a task that has an *inbox* takes the edges that are sent to it as they
 //! come, from any sender: its n-th wait takes the n-th. A *meeting* is a round of a barrier, whichever task comes last.
+//! A stream that ends *until* a time does so whatever it has done, and has no exit.
 //! A *server* answers those that ask it, in the order in which they do. Two servers may have *connections*: each message between them is an
 //! answer to one, and goes to the other's queue. All wait at one side in the beginning.
 
@@ -144,6 +145,8 @@ pub struct Stream {
     pub locks: bool,
     /// Whether it has an inbox.
     pub inbox: bool,
+    /// When it ends, whatever it has done, ns since the start of the recording: something else ended it by the clock.
+    pub until: Option<Nanos>,
     /// What it does.
     pub acts: Vec<Packed>,
 }

@@ -44,13 +44,16 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     fn replay_act(&mut self, cpu: usize, task: TaskId) -> Option<Flow> {
         let now = self.now;
         let Some(replayed) = &mut self.replayed else { return Some(Flow::Continue) };
-        let (act, pass) = replayed.next(task);
+        if let Some(rest) = replayed.rest(task, now) {
+            return Some(Flow::Burst(rest, Mode::User));
+        }
+        let (act, pass) = replayed.next(task, now);
         let (span, jitter) = (replayed.recording.span, replayed.recording.jitter);
         let rng = &mut self.processes[task as usize].rng;
         match act {
             Some(Act::Compute(length)) => {
                 let by = (u128::from(length) * u128::from(jitter.compute_permille) / 1000) as Nanos;
-                return Some(Flow::Burst(varied(length, by, rng), Mode::User));
+                return Some(Flow::Burst(replayed.piece(task, varied(length, by, rng), now), Mode::User));
             }
             Some(Act::Signal(edge)) => {
                 let woken = replayed.signal(edge);

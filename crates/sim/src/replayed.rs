@@ -16,6 +16,11 @@ use std::{
 /// The value of [`Cursor::stream`] of a task that replays nothing.
 pub const NONE: u32 = u32::MAX;
 
+/// Of the time that is left to a task that ends at a time, what it computes at a stretch; and the least, ns: a task of which others take most of the
+/// processor ends that much late.
+const PIECES: Nanos = 16;
+const SHORTEST_PIECE: Nanos = 100_000;
+
 /// What is replayed, and how far it has come.
 #[derive(Debug)]
 pub(crate) struct Replayed {
@@ -83,6 +88,8 @@ pub(crate) struct Cursor {
     at: u32,
     /// The server as which it takes messages over connections, or [`NONE`].
     mailbox: u32,
+    /// What is left of its computation, ns.
+    left: Nanos,
     /// How often it has been through.
     pass: u32,
     /// Its wakeups.
@@ -167,7 +174,8 @@ impl Replayed {
 
     /// The task does that stream. Returns whether it is there from the start.
     pub fn assign(&mut self, task: TaskId, stream: u32) -> bool {
-        let before = Cursor { stream: NONE, at: 0, mailbox: NONE, pass: 0, woken: 0, waking: None, for_task: false };
+        let before =
+            Cursor { stream: NONE, at: 0, mailbox: NONE, left: 0, pass: 0, woken: 0, waking: None, for_task: false };
         self.cursors.resize(task as usize + 1, before);
         self.cursors[task as usize].stream = stream;
         self.tasks[stream as usize] = task;
@@ -223,9 +231,12 @@ impl Replayed {
     }
 
     /// The next act of a task, none at the end of its stream, and its pass.
-    pub fn next(&mut self, task: TaskId) -> (Option<Act>, u32) {
+    pub fn next(&mut self, task: TaskId, now: Nanos) -> (Option<Act>, u32) {
         let act = self.peek(task);
         let cursor = &mut self.cursors[task as usize];
+        if self.recording.streams[cursor.stream as usize].until.is_some_and(|until| now >= until) {
+            return (Some(Act::Exit), cursor.pass);
+        }
         if act.is_some() {
             cursor.at += 1;
         } else {
@@ -233,6 +244,22 @@ impl Replayed {
             cursor.pass += 1;
         }
         (act, cursor.pass)
+    }
+
+    /// What a task computes of that length before its next act; one that something else ends looks at the clock in between.
+    pub fn piece(&mut self, task: TaskId, length: Nanos, now: Nanos) -> Nanos {
+        let cursor = &mut self.cursors[task as usize];
+        let Some(until) = self.recording.streams[cursor.stream as usize].until else { return length };
+        let piece = length.min((until.saturating_sub(now) / PIECES).max(SHORTEST_PIECE));
+        cursor.left = length - piece;
+        piece
+    }
+
+    /// The rest of what a task computes, unless it has to end.
+    pub fn rest(&mut self, task: TaskId, now: Nanos) -> Option<Nanos> {
+        let left = mem::take(&mut self.cursors[task as usize].left);
+        let until = self.recording.streams[self.cursors[task as usize].stream as usize].until;
+        (left > 0 && until.is_some_and(|until| now < until)).then(|| self.piece(task, left, now))
     }
 
     pub fn peek(&self, task: TaskId) -> Option<Act> {
@@ -367,7 +394,7 @@ impl Replayed {
     pub fn burst(&self, task: TaskId) -> Nanos {
         let Some(cursor) = self.cursors.get(task as usize).filter(|cursor| cursor.stream != NONE) else { return 0 };
         let acts = &self.recording.streams[cursor.stream as usize].acts;
-        let mut sum: Nanos = 0;
+        let mut sum = cursor.left;
         for act in acts.iter().skip(cursor.at as usize) {
             match act.act() {
                 Act::Compute(length) => sum = sum.saturating_add(length),

@@ -334,6 +334,20 @@ fn connections_to_a_task_that_ends_are_closed() {
 }
 
 #[test]
+fn a_task_that_something_ends_by_the_clock_works_until_then_whatever_it_has_done() {
+    let works = |length| Stream { until: Some(1_000_000), ..stream(&[Act::Compute(length)]) };
+    for (length, processors) in [(300_000, 2), (1_000_000, 2), (1_000_000, 1)] {
+        let events =
+            run(&scenario(vec![works(length), works(length)], 2_000_000, "round_robin", processors, 5_000_000));
+        let ends: Vec<u64> = events.iter().filter(|event| event.kind == Kind::Exited).map(|event| event.time).collect();
+        assert_eq!(ends.len(), 2);
+        assert!(ends.iter().all(|end| (1_000_000..=1_210_000).contains(end)), "{ends:?}");
+        let all: u64 = computed(&events).values().sum();
+        assert!(all >= 1_000_000 * u64::from(processors) && all <= 1_210_000 * u64::from(processors), "{all}");
+    }
+}
+
+#[test]
 fn a_task_may_wake_very_many_before_it_waits() {
     let wakes = stream(&[vec![Act::Signal(0); 500_000], vec![Act::Sleep(10), Act::Exit]].concat());
     assert_eq!(leaves(&run(&scenario(vec![wakes], 100, "fifo", 1, 1000)), 0), [0, 10]);

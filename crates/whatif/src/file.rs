@@ -46,6 +46,8 @@ struct Task {
     locks: bool,
     #[serde(default)]
     inbox: bool,
+    #[serde(default)]
+    until: Option<u64>,
     acts: u64,
 }
 
@@ -62,6 +64,7 @@ pub fn write(work: &Replay, out: &mut impl Write) -> io::Result<()> {
         cpu: stream.cpu,
         locks: stream.locks,
         inbox: stream.inbox,
+        until: stream.until,
         acts: stream.acts.len() as u64,
     };
     let head = Head {
@@ -112,9 +115,9 @@ pub fn read(file: &mut impl Read) -> io::Result<Replay> {
     let bounds = (head.edges, acts, head.streams.len() as u32);
     let connections = connections(&head, acts)?;
     let mut streams = Vec::new();
-    for Task { pid, name, job, begun, cpu, locks, inbox, acts } in head.streams {
+    for Task { pid, name, job, begun, cpu, locks, inbox, until, acts } in head.streams {
         let acts = (0..acts).map(|_| act(file, bounds)).collect::<io::Result<Vec<Packed>>>()?;
-        streams.push(Stream { pid, name, job, begun, cpu, locks, inbox, acts });
+        streams.push(Stream { pid, name, job, begun, cpu, locks, inbox, until, acts });
     }
     // Each takes memory in a replay: if there are more than steps, those that no step names are left out.
     let edges = if u64::from(head.edges) > acts { renumber(&mut streams) } else { head.edges };
@@ -199,7 +202,18 @@ mod tests {
             (any::<i32>(), ".{0,15}", any::<bool>(), any::<Option<u16>>(), prop::collection::vec(any_act(), 5..20))
                 .prop_map(|(pid, name, begun, cpu, acts)| {
                     let acts = acts.into_iter().map(Packed::from).collect();
-                    Stream { pid, job: format!("job-{pid}"), name, begun, cpu, locks: begun, inbox: pid > 0, acts }
+                    let until = cpu.map(u64::from);
+                    Stream {
+                        pid,
+                        job: format!("job-{pid}"),
+                        name,
+                        begun,
+                        cpu,
+                        locks: begun,
+                        inbox: pid > 0,
+                        until,
+                        acts,
+                    }
                 });
         (prop::collection::vec(stream, 2..5), any::<u64>()).prop_map(|(streams, span)| {
             let jitter = Jitter { compute_permille: 20, time: 7 };

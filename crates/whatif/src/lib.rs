@@ -3,6 +3,7 @@
 //!   history   what each task did: computing, waits, and what ended each wait
 //!   causes    what ended a wait: another task, a timer, a device, something outside
 //!   calls     which tasks answer others
+//!   clocks    which tasks something else ended by the clock
 //!   connections  which tasks answer each other over several connections
 //!   edges     who woke whom
 //!   inboxes   which tasks take what others send as it comes
@@ -23,6 +24,7 @@
 
 mod calls;
 mod causes;
+mod clocks;
 mod connections;
 mod document;
 mod edges;

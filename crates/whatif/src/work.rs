@@ -18,6 +18,7 @@ mod copies;
 use crate::{
     calls::{self, Part, Server},
     causes::{Cause, Override},
+    clocks,
     connections::{self, Hub},
     edges::Edges,
     history::{RARE, Recording, Step, Task},
@@ -107,6 +108,11 @@ pub fn work(recording: &Recording, wish: impl Fn(&Task) -> Wish) -> Work {
     let connections = connections::all(&hubs, servers.len() as u32);
     let is_connected: HashSet<usize> = answering.keys().copied().collect();
     calls.extend(answering);
+    let clocks = clocks::find(&recording.tasks);
+    for (at, clock) in clocks.iter().enumerate().filter_map(|(at, clock)| Some((at, (*clock)?))) {
+        let steps = clocks::without_end(calls.get(&at).unwrap_or(&recording.tasks[at].steps), clock, &edges);
+        calls.insert(at, steps);
+    }
     let steps = |at: usize| calls.get(&at).unwrap_or(&recording.tasks[at].steps);
     let mut signalled = vec![false; recording.edges as usize];
     for step in tasks.iter().flat_map(|&at| steps(at)) {
@@ -129,6 +135,7 @@ pub fn work(recording: &Recording, wish: impl Fn(&Task) -> Wish) -> Work {
             cpu: None,
             locks: task.locks(),
             inbox: !is_connected.contains(&at) && has_several_senders(task, &edges),
+            until: clocks[at].map(|clock| clock.end),
             acts,
         });
         work.causes.push(causes);

@@ -144,7 +144,7 @@ def assumptions(one: Prepared, notes: list[str]) -> list[str]:
         notes = [f"virtual processors that are idle for more than {poll} get no woken task: {seen}", *notes]
     answers = [*map(_server, found["servers"]), *map(_connected, found["connections"])]
     waited_for = [*map(_barrier, found["barriers"]), *answers]
-    notes = [*waited_for, *_locks(found["locks"]), *_inboxes(found["inboxes"]), *notes]
+    notes = [*waited_for, *_locks(found["locks"]), *_inboxes(found["inboxes"]), *_clocked(found["clocked"]), *notes]
     if found["state"]:
         return [f"the policy is {scheduler['name']}{variant}, {kernel}", *notes]
     settings = [
@@ -169,6 +169,10 @@ def _some(names: list[str]) -> str:
 def _locks(names: list[str]) -> list[str]:
     why = "woken by tasks that were alone on their processors, such tasks stayed where they were"
     return [f"taken to wait for locks rather than for pipes: {_some(names)}: {why}"] if names else []
+
+
+def _clocked(names: list[str]) -> list[str]:
+    return [f"ended by the clock, whatever they had done: {_some(names)}"] if names else []
 
 
 def _inboxes(names: list[str]) -> list[str]:

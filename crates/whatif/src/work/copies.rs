@@ -43,8 +43,8 @@ pub(super) fn add<'a>(
                 acts.insert(0, Act::Until(task.life.0).into());
             }
             let original = &work.replay.streams[number];
-            let (pid, name, locks) = (original.pid, original.name.clone(), original.locks);
-            work.replay.streams.push(Stream { pid, name, locks, acts, ..Stream::default() });
+            let (pid, name, locks, until) = (original.pid, original.name.clone(), original.locks, original.until);
+            work.replay.streams.push(Stream { pid, name, locks, until, acts, ..Stream::default() });
             work.causes.push(work.causes[number]);
             work.tasks.push(work.tasks[number]);
         }
