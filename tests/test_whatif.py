@@ -47,6 +47,9 @@ def test_a_change_reaches_the_tasks_whose_whole_name_matches(text, name, fields)
         ("hog", "write 'REGEX: FIELD=VALUE'"),
         ("hog: nicer=5", "did you mean 'nice'?"),
         ("hog: nice=x", "is not a whole number"),
+        ("hog: nice=20", "Linux has -20 to 19"),
+        ("hog: nice=5, nice=6", "nice is there twice"),
+        ("hog: group=web, weight=512", "make a group of their own"),
         ("ho: nice=5", "no task of the recording has such a name; there are hog, kworker/0:1"),
         ("(: nice=5", "is no regular expression"),
         ("hog: policy=fifo", "is none of other, batch, idle, fifo:10, rr:10"),
@@ -69,6 +72,24 @@ def test_a_quota_makes_a_group_of_the_tasks():
     changed = apply(Asked((Change.read("hog: quota=50ms/100ms, weight=512"),)), DOCUMENT, NAMES).definition
     assert changed["groups"] == {"changed-1": {"quota": "50ms", "period": "100ms", "weight": 512}}
     assert changed["workload"]["hog"]["group"] == "changed-1"
+
+
+def test_tasks_go_into_a_group_of_the_recording_or_into_a_new_one():
+    recorded = {**DOCUMENT, "groups": {"web": {"weight": 50}}}
+    changed = apply(Asked((Change.of_task("hog.group=web"),)), recorded, NAMES).definition
+    assert changed["groups"] == recorded["groups"]
+    assert changed["workload"]["hog"]["group"] == "web"
+    changed = apply(Asked((Change.read("hog: group=batch"),)), recorded, NAMES).definition
+    assert changed["groups"]["batch"] == {"weight": 1024}
+
+
+def test_the_number_of_processors_is_a_field_like_others():
+    asked = Asked().having("machine.processors=1").having("scheduler.name=ule")
+    assert (asked.processors, asked.sets) == (1, ("scheduler.name=ule",))
+    assert Asked().having("processors=4").processors == 4
+    for wrong in ("0", "1025", "two"):
+        with pytest.raises(UsageError, match="from 1 to 1024"):
+            Asked().having(f"processors={wrong}")
 
 
 def test_a_task_whose_processor_is_gone_may_use_all():
@@ -347,3 +368,28 @@ def test_an_interval_has_what_another_run_may_give_though_replays_agree():
         share = predict(one, Asked(), [], replays, replays, 10.0).groups["server"][0]
         assert share.predicted == pytest.approx(40)
         assert share.high - share.low == pytest.approx(width, rel=0.2, abs=1e-6)
+
+
+def test_a_recording_that_lacks_events_says_so_first_and_exits_with_3(hogs, tmp_path, schedlab):
+    lines = hogs.read_text().splitlines()
+    lossy = tmp_path / "lossy.txt"
+    lossy.write_text("\n".join([*lines[:200], "CPU:0 [LOST 12 EVENTS]", *lines[200:]]) + "\n")
+    for more in ((), ("--write", str(tmp_path / "mine.toml"))):
+        done = schedlab("whatif", str(lossy), "--seeds", "2", *more)
+        assert done.returncode == 3
+        assert "lost: 12 events" in (done.stdout + done.stderr).partition("recorded")[0]
+        assert schedlab("whatif", str(lossy), "--seeds", "2", "--allow-loss", *more).returncode == 0
+    found = json.loads(schedlab("whatif", str(lossy), "--json", "--seeds", "2").stdout)
+    assert found["lost"] == 12
+
+
+def test_processors_are_swept_as_they_are_set(hogs, schedlab):
+    done = schedlab("whatif", str(hogs), "--json", "--seeds", "2", "--sweep", "processors=1,2")
+    points = json.loads(done.stdout)["points"]
+    assert [point["groups"]["a"]["share_pct"]["predicted"] for point in points] == pytest.approx([50, 100], abs=1)
+
+
+def test_a_recording_of_which_nothing_is_left_is_refused(hogs, schedlab):
+    done = schedlab("whatif", str(hogs), "--remove", ".*")
+    assert done.returncode == 2
+    assert "nothing is left to replay" in done.stderr

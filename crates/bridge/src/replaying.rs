@@ -12,7 +12,8 @@ use schedlab_policies::schedulers::All;
 use schedlab_sim::observe;
 use schedlab_traces::kernel::{self, Head};
 use schedlab_whatif::{
-    AsRecorded, Causes, History, Host, Override, Recording, Task, Wish, Work, document, file, last, tick, work,
+    AsRecorded, Causes, History, Host, Override, Recording, Task, Wish, Work, document, file, inherited, last, tick,
+    work,
 };
 use serde::{Deserialize, Serialize};
 use std::{
@@ -65,6 +66,8 @@ struct Prepared {
     connections: Vec<Connected>,
     /// Names of tasks of which waits for others are taken for waits for locks.
     locks: BTreeSet<String>,
+    /// Names of tasks that are taken to be treated as those that made them.
+    inherited: BTreeSet<String>,
     /// Names of tasks that something else ended by the clock.
     clocked: BTreeSet<String>,
     /// Names of tasks with several senders, that take what comes first.
@@ -186,6 +189,7 @@ pub fn prepare(path: &Path, asked_json: &str, out: &Path) -> Result<String, Stri
         servers: servers(&recording, &work),
         connections: connections(&recording, &work),
         locks: locks(&recording, &work),
+        inherited: head.state.as_ref().map(|state| inherited(&recording, state)).unwrap_or_default(),
         clocked: clocked(&work),
         inboxes: inboxes(&work),
         hz: tick(&recording.preemptions),

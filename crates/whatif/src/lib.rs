@@ -49,6 +49,7 @@ pub use document::{Host, document};
 pub use ends::last;
 pub use events::AsRecorded;
 pub use history::{Barrier, History, Recording, Step, Task};
+pub use placing::inherited;
 pub use tick::tick;
 pub use timers::Timers;
 pub use treatment::{Policy, Treatment};

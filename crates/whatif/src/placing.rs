@@ -77,13 +77,18 @@ impl<'a> Places<'a> {
             Policy::Deadline => ("fifo", 0, 99),
         };
         let slice = known.map(|known| known.slice_ns).filter(|&slice| slice > 0 && Some(slice) != self.usual_slice);
-        let cpus = match known {
-            Some(known) => self.cpus(&known.processors),
-            None => self.place(shown.bound).filter(|_| self.processors.len() > 1).into_iter().collect(),
-        };
+        // A task that was made within the recording may have bound itself since.
+        let cpus = known.map(|known| self.cpus(&known.processors));
+        let bound = || self.place(shown.bound).filter(|_| self.processors.len() > 1).into_iter().collect();
+        let cpus = cpus.filter(|cpus| !task.forked || !cpus.is_empty()).unwrap_or_else(bound);
         let slice = slice.filter(|_| matches!(shown.policy, Policy::Fair(_)));
         let group = known.and_then(|known| self.names.get(self.group(known)?)).map(str::to_owned);
         Placing { policy, nice, priority, slice, cpus, group }
+    }
+
+    /// Whether how a task is treated is only known of the one that made it.
+    pub fn is_inherited(&self, task: &Task) -> bool {
+        task.forked && self.known_of(task).is_some()
     }
 
     /// What the state says of a task, or of the one that made it.
@@ -146,6 +151,13 @@ impl<'a> Places<'a> {
         }
         all
     }
+}
+
+/// Names of tasks that were made within a recording and ran: the state at its start says how those were treated that made them.
+pub fn inherited(recording: &Recording, state: &State) -> BTreeSet<String> {
+    let places = Places::new(recording, Some(state), &recording.processors);
+    let made = recording.tasks.iter().filter(|task| task.work() > 0 && places.is_inherited(task));
+    made.map(|task| task.name.clone()).collect()
 }
 
 /// The group of a session and its weight, of "/autogroup-25 nice 5": it weighs as a task of that nice value.
@@ -245,6 +257,32 @@ mod tests {
         let found = places.groups(Some(&state), &used);
         assert_eq!(found["autogroup-1"], json!({ "weight": 110 }));
         assert_eq!(found["autogroup-2"], json!({ "weight": 1024 }));
+    }
+
+    #[test]
+    fn a_task_that_was_made_meanwhile_is_bound_where_it_waited_next_to_an_idle_processor() {
+        let known =
+            |pid, processors: &str| state::Task { pid, processors: processors.to_owned(), ..state::Task::default() };
+        let state = State { tasks: vec![known(5, "0-1"), known(6, "0-1")], ..State::default() };
+        let mut history = History::default();
+        let event = |ms: u64, cpu, kind, task, other, flag| {
+            let bits = Event::bits(flag, Context::Task);
+            Event { time: 1_000_000 * ms, value: 0, task, other, extra: 0, cpu, kind, bits }
+        };
+        history.event(&event(0, 1, Kind::Switch, 9, 0, 1));
+        history.event(&event(0, 0, Kind::Switch, 9, 5, 1));
+        history.event(&event(1, 0, Kind::Fork, 5, 7, 0));
+        history.event(&event(1, 0, Kind::Switch, 5, 7, 1));
+        for turn in 0..10 {
+            history.event(&event(10 * turn + 2, 0, Kind::Switch, 7, 6, 0));
+            history.event(&event(10 * turn + 8, 0, Kind::Switch, 6, 7, 0));
+        }
+        let recording = history.finish();
+        let places = Places::new(&recording, Some(&state), &[0, 1]);
+        let task = |pid| recording.tasks.iter().find(|task| task.pid == pid).unwrap();
+        assert_eq!(places.of(task(7)).cpus, [0]);
+        assert!(places.of(task(6)).cpus.is_empty(), "its own state says that it may use both");
+        assert_eq!([7, 6].map(|pid| places.is_inherited(task(pid))), [true, false]);
     }
 
     #[test]

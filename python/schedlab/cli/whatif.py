@@ -23,7 +23,7 @@ def verb(
         typer.Option(
             "--change",
             help="How tasks are treated whose whole name matches: 'REGEX: nice=5'; also slice=20ms, "
-            "policy=batch|idle|other|fifo:10|rr:10, cpus=0-1, weight=512, quota=50ms/100ms.",
+            "policy=batch|idle|other|fifo:10|rr:10, cpus=0-1, weight=512, quota=50ms/100ms, group=web.",
         ),
     ] = None,
     task: Annotated[
@@ -46,6 +46,9 @@ def verb(
     group: Annotated[
         list[str] | None, typer.Option("--group", help="Report tasks whose whole name matches together: NAME=REGEX.")
     ] = None,
+    allow_loss: Annotated[
+        bool, typer.Option("--allow-loss", help="Exit with 0 though the recording lacks events.")
+    ] = False,
     seeds: Annotated[int, typer.Option("--seeds", min=2, max=1000, help="Replays of each setting.")] = 10,
     write: Annotated[
         Path | None,
@@ -60,7 +63,10 @@ def verb(
     Without a change it says how well the replay of the recorded setting gives the recording. What the replay does not
     reproduce is not predicted: "cannot tell".
     """
+    from schedlab.system.printing import refuse_unwritable
     from schedlab.system.reading import refuse_unusual_but_pipes
+    from schedlab.system.status import LOST
+    from schedlab.traces.asked import lacks
     from schedlab.whatif.asked import Asked, Change
 
     form = chosen(json, csv, markdown)
@@ -68,7 +74,7 @@ def verb(
     numbered = tuple((name, _number(name, number)) for name, number in _pairs("--copies", copies, "nginx=2"))
     asked = Asked(
         tuple(changes),
-        tuple(set or ()),
+        (),
         processors,
         tuple(remove or ()),
         numbered,
@@ -76,12 +82,18 @@ def verb(
         tuple(group or ()),
         seeds,
     )
+    for text in set or ():
+        asked = asked.having(text)
     refuse_unusual_but_pipes(recording)
+    refuse_unwritable(write=write)
     if write:
-        _write(recording, asked, write)
-        return
-    found = _predictions(recording, asked, sweep)
-    _print(found, form, recording, sweep)
+        lost = _write(recording, asked, write)
+    else:
+        found = _predictions(recording, asked, sweep)
+        lost = lacks(found[0].prepared.recorded)
+        _print(found, form, recording, sweep)
+    if lost and not allow_loss:
+        raise typer.Exit(LOST)
 
 
 def _pairs(option: str, given: list[str] | None, example: str) -> list[tuple[str, str]]:
@@ -114,7 +126,7 @@ def _predictions(recording: Path, asked: "Asked", sweep: str | None) -> list["Pr
 
     as_recorded = dataclasses.replace(asked, remove=(), copies=())
     with replays.prepared(recording, as_recorded) as one, replays.prepared_again(recording, asked, one) as other:
-        every = [dataclasses.replace(asked, sets=(*asked.sets, set)) for set in _swept(sweep)] or [asked]
+        every = [asked.having(field) for field in _swept(sweep)] or [asked]
         settings = [replays.changed(other, each) for each in every]
         scenarios = [replays.scenario(one.document, []), *(replays.scenario(s.definition, s.sets) for s in settings)]
         with progress_bar(recording.name) as advance:
@@ -142,7 +154,8 @@ def _swept(sweep: str | None) -> list[str]:
 
 
 def _print(found: list["Prediction"], form: Form, recording: Path, sweep: str | None) -> None:
-    from schedlab.cli.output import print_json, print_result
+    from schedlab.cli.output import print_json, print_notes, print_result
+    from schedlab.traces.shown import losses
     from schedlab.whatif import shown
 
     if form is Form.JSON:
@@ -153,15 +166,19 @@ def _print(found: list["Prediction"], form: Form, recording: Path, sweep: str | 
         else:
             print_json(named | {"sweep": sweep, "points": documents}, "whatif-sweep")
         return
+    print_notes(losses(found[0].prepared.recorded))
     for one in found:
         words = ", ".join(one.asked.words()) or "the recorded setting"
         print_result(form, shown.table(one, f"{recording}: {words}"), shown.notes(one))
 
 
-def _write(recording: Path, asked: "Asked", out: Path) -> None:
-    """The experiment, and its work next to it."""
+def _write(recording: Path, asked: "Asked", out: Path) -> bool:
+    """The experiment, and its work next to it. Gives whether the recording lacks events."""
+    from schedlab.cli.output import print_notes
     from schedlab.system import toml, writing
     from schedlab.system.terminal import say
+    from schedlab.traces.asked import lacks
+    from schedlab.traces.shown import losses
     from schedlab.whatif import replays
 
     work = out.with_suffix(replays.WORK)
@@ -177,7 +194,9 @@ def _write(recording: Path, asked: "Asked", out: Path) -> None:
         f"The tasks of {recording.name} as a workload, written by schedlab whatif --write.\nIts work is in {work.name}."
     )
     writing.replace(out, toml.headed(definition, head).encode())
+    print_notes(losses(one.recorded))
     say(f"wrote {out} and {work}; schedlab run {out}")
+    return lacks(one.recorded)
 
 
 def _place(definition: dict[str, Any], path: list[str], value: str) -> None:

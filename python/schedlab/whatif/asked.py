@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from schedlab.errors import UsageError, nearest
@@ -15,10 +15,19 @@ FIELDS = {
     "cpus": "0-1",
     "weight": "512",
     "quota": "50ms/100ms",
+    "group": "web",
 }
 POLICIES = ("other", "batch", "idle", "fifo:10", "rr:10")
 #: Where eevdf and cfs have the slice that a Linux host calls base_slice_ns.
 SLICES = {"eevdf": "base_slice", "cfs": "min_granularity"}
+#: The nice values of Linux.
+NICE = range(-20, 20)
+#: The path of the number of processors, which `--processors` changes with all that hangs on it.
+PROCESSORS = ("processors", "machine.processors")
+#: Processors of a simulated machine.
+MOST_PROCESSORS = 1024
+#: What a group weighs that is made for `group=`: as a task of nice 0.
+USUAL_WEIGHT = 1024
 #: That grows with the processors as a kernel starts: by 1 + log2 of at most this many (kernel/sched/fair.c).
 MOST_SCALED = 8
 
@@ -62,7 +71,11 @@ class Change:
                 raise UsageError(f"{option} {text!r}: {one.strip()!r} is not FIELD=VALUE, as nice=5")
             if name not in FIELDS:
                 raise UsageError(f"{option} {text!r}: {name!r} cannot be changed; {nearest(name, FIELDS)}")
+            if name in found:
+                raise UsageError(f"{option} {text!r}: {name} is there twice; write it once")
             found[name] = value
+        if "group" in found and {"weight", "quota"} & found.keys():
+            raise UsageError(f"{option} {text!r}: weight and quota make a group of their own; leave out group")
         return cls(text, whole, found)
 
     def matches(self, name: str) -> bool:
@@ -85,6 +98,15 @@ class Asked:
     #: NAME=REGEX.
     groups: tuple[str, ...] = ()
     seeds: int = 10
+
+    def having(self, text: str) -> "Asked":
+        """The same with a field of the experiment, as PATH=VALUE."""
+        path, separator, value = (part.strip() for part in text.partition("="))
+        if path not in PROCESSORS or not separator:
+            return replace(self, sets=(*self.sets, text))
+        if not value.isdigit() or not 1 <= int(value) <= MOST_PROCESSORS:
+            raise UsageError(f"{text!r}: is no number of processors, from 1 to {MOST_PROCESSORS}")
+        return replace(self, processors=int(value))
 
     def words(self) -> list[str]:
         """What is changed, in the words of the user."""
@@ -130,6 +152,8 @@ def _treat(job: dict[str, Any], change: Change) -> None:
     for name, value in change.fields.items():
         if name == "nice":
             job["nice"] = _whole(change, name, value)
+            if job["nice"] not in NICE:
+                raise UsageError(f"{change.text!r}: nice={value} is none; Linux has {NICE[0]} to {NICE[-1]}")
         elif name == "slice":
             job["slice"] = value
         elif name == "cpus":
@@ -147,7 +171,12 @@ def _treat(job: dict[str, Any], change: Change) -> None:
 
 
 def _group(definition: dict[str, Any], change: Change, jobs: list[str], name: str) -> None:
-    """A quota or a weight makes a control group of the tasks."""
+    """A quota or a weight makes a control group of the tasks; a name puts them into one, which may be new."""
+    if "group" in change.fields:
+        into = change.fields["group"]
+        definition.setdefault("groups", {}).setdefault(into, {"weight": USUAL_WEIGHT})
+        for job in jobs:
+            definition["workload"][job]["group"] = into
     if not {"weight", "quota"} & change.fields.keys():
         return
     group: dict[str, Any] = {}

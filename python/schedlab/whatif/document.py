@@ -86,6 +86,7 @@ class Prediction:
         """The prediction for programs."""
         return {
             "change": self.asked.words(),
+            "lost": self.prepared.recorded["lost"],
             "groups": {group: _numbers(numbers) for group, numbers in self.groups.items()},
             "elapsed_s": _one(self.elapsed) if self.elapsed else None,
             "unattributed_share": self.unattributed,
@@ -142,9 +143,16 @@ def assumptions(one: Prepared, notes: list[str]) -> list[str]:
         poll = document["machine"]["topology"]["halt_poll"]
         seen = "tasks stayed next to idle ones"
         notes = [f"virtual processors that are idle for more than {poll} get no woken task: {seen}", *notes]
-    answers = [*map(_server, found["servers"]), *map(_connected, found["connections"])]
-    waited_for = [*map(_barrier, found["barriers"]), *answers]
-    notes = [*waited_for, *_locks(found["locks"]), *_inboxes(found["inboxes"]), *_clocked(found["clocked"]), *notes]
+    notes = [
+        *map(_barrier, found["barriers"]),
+        *map(_server, found["servers"]),
+        *map(_connected, found["connections"]),
+        *_locks(found["locks"]),
+        *_inboxes(found["inboxes"]),
+        *_clocked(found["clocked"]),
+        *_inherited(found["inherited"]),
+        *notes,
+    ]
     if found["state"]:
         return [f"the policy is {scheduler['name']}{variant}, {kernel}", *notes]
     settings = [
@@ -173,6 +181,11 @@ def _locks(names: list[str]) -> list[str]:
 
 def _clocked(names: list[str]) -> list[str]:
     return [f"ended by the clock, whatever they had done: {_some(names)}"] if names else []
+
+
+def _inherited(names: list[str]) -> list[str]:
+    why = "made within the recording, and taken to be treated as those that made them"
+    return [f"{why}: {_some(names)}"] if names else []
 
 
 def _inboxes(names: list[str]) -> list[str]:

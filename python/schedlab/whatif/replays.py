@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from schedlab import _core
-from schedlab.errors import Stopped
+from schedlab.errors import Stopped, UsageError
 from schedlab.specification import Specification
 from schedlab.whatif.asked import Asked, Changed, apply
 
@@ -65,7 +65,10 @@ def prepared(recording: Path, asked: Asked, work: Path | None = None) -> Iterato
                 text = until_stopped(stop, _core.prepare_replay, str(recording), json.dumps(question), str(out))
         except KeyboardInterrupt:
             raise Stopped(f"stopped while {recording} was being read; nothing was written") from None
-        yield Prepared(json.loads(text), out)
+        found = json.loads(text)
+        if not found["names"]:
+            raise UsageError(f"{recording}: nothing is left to replay: no task ran, or --remove takes all that did")
+        yield Prepared(found, out)
 
 
 @contextmanager
