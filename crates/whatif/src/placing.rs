@@ -88,11 +88,14 @@ impl<'a> Places<'a> {
 
     /// Whether how a task is treated is only known of the one that made it.
     pub fn is_inherited(&self, task: &Task) -> bool {
-        task.forked && self.known_of(task).is_some()
+        task.forked && self.known_of(task).is_some_and(|known| known.pid != task.pid || !known.meanwhile)
     }
 
     /// What the state says of a task, or of the one that made it.
     fn known_of(&self, task: &Task) -> Option<&'a state::Task> {
+        if let Some(own) = self.known.get(&task.pid).filter(|own| own.meanwhile || !task.forked) {
+            return Some(own);
+        }
         let mut pid = if task.forked { task.parent? } else { task.pid };
         // Numbers come again, so a chain could go round.
         for _ in 0..MOST_PARENTS {
@@ -283,6 +286,11 @@ mod tests {
         assert_eq!(places.of(task(7)).cpus, [0]);
         assert!(places.of(task(6)).cpus.is_empty(), "its own state says that it may use both");
         assert_eq!([7, 6].map(|pid| places.is_inherited(task(pid))), [true, false]);
+        let mut seen = state.clone();
+        seen.add([state::Task { policy: 3, meanwhile: true, ..known(7, "1") }].into_iter());
+        let places = Places::new(&recording, Some(&seen), &[0, 1]);
+        assert_eq!((places.of(task(7)).cpus, places.of(task(7)).policy), (vec![1], "batch"), "it was seen itself");
+        assert!(!places.is_inherited(task(7)));
     }
 
     #[test]

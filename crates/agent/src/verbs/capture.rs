@@ -87,6 +87,7 @@ impl Capture {
             let left = end.map_or(EMPTIED_EVERY, |end| end.saturating_duration_since(Instant::now()));
             until.wait(Some(left.min(EMPTIED_EVERY)));
             failed = capture.drain().err();
+            until.child.into_iter().for_each(|command| capture.look_at(command));
             // A recording that has reached its size is over, unless a command goes on.
             if !capture.records() && self.command.is_empty() {
                 break;

@@ -16,7 +16,8 @@ pub struct Until {
     signals: SignalFd,
     /// The signals that were blocked before: the command's.
     mask: SigSet,
-    child: Option<i32>,
+    /// The command, once it was started.
+    pub child: Option<i32>,
     /// The command's exit status as a shell gives it, once it has ended.
     pub status: Option<i32>,
     /// Whether a signal asked to stop, where no command gets it.

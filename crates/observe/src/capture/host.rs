@@ -71,9 +71,13 @@ pub(super) fn state(root: &Root) -> State {
 /// Adds the tasks that are not in the state yet: those that were made while it was taken. Those that have ended stay.
 pub(super) fn add_tasks(root: &Root, state: &mut State) {
     let hierarchy = Hierarchy::of(root);
-    let setting = state.kernel.settings.get("/proc/sys/kernel/sched_autogroup_enabled");
-    let autogroups = setting.is_some_and(|text| text == "1");
+    let autogroups = has_autogroups(state);
     state.tasks_left_out = tasks::add(root, hierarchy.as_ref(), autogroups, &mut state.tasks);
+}
+
+/// Whether tasks of a session make a group.
+pub(super) fn has_autogroups(state: &State) -> bool {
+    state.kernel.settings.get("/proc/sys/kernel/sched_autogroup_enabled").is_some_and(|text| text == "1")
 }
 
 fn kernel(root: &Root) -> Kernel {

@@ -27,9 +27,10 @@ use crate::tracing::{
 };
 use buffers::{Buffer, Buffers};
 use dat::{Description, Pages};
+use groups::Hierarchy;
 use nix::sys::utsname::uname;
 use schedlab_linux::{Fault, Root, clock::now, tracefs::Tracefs};
-use schedlab_traces::kernel::state::State;
+use schedlab_traces::kernel::state::{State, Task};
 use schedlab_tune::{Cleanup, RunJournal};
 use serde::Serialize;
 use std::{
@@ -99,6 +100,9 @@ pub struct Capture {
     ended: Option<u64>,
     about: Description,
     state: State,
+    /// Tasks of the recorded command, as they were seen last.
+    made: BTreeMap<i32, Task>,
+    hierarchy: Option<Hierarchy>,
     buffers: Buffers,
     /// After the buffers, whose pages must be closed first.
     instance: Instance,
@@ -137,9 +141,9 @@ impl Capture {
         let begun = now();
         instance.set("tracing_on", "1")?;
         host::add_tasks(root, &mut state);
-        let (compress, most_bytes, root) = (request.compress, request.most_bytes, root.clone());
+        let (compress, most_bytes) = (request.compress, request.most_bytes);
         Ok(Capture {
-            root,
+            root: root.clone(),
             output,
             compress,
             most_bytes,
@@ -147,6 +151,8 @@ impl Capture {
             ended: None,
             about,
             state,
+            made: BTreeMap::new(),
+            hierarchy: Hierarchy::of(root),
             buffers,
             instance,
             folder,
@@ -174,6 +180,12 @@ impl Capture {
         Ok(())
     }
 
+    /// Sees how the tasks of a recorded command and of what it made are treated now: they may bind themselves, or take another policy.
+    pub fn look_at(&mut self, command: i32) {
+        let autogroups = host::has_autogroups(&self.state);
+        tasks::follow(&self.root, self.hierarchy.as_ref(), autogroups, command, &mut self.made);
+    }
+
     fn stop(&mut self) -> Result<(), Fault> {
         self.ended = Some(now());
         self.instance.set("tracing_on", "0")
@@ -185,6 +197,7 @@ impl Capture {
             self.stop()?;
         }
         let length_ns = self.ended.unwrap_or(self.begun).saturating_sub(self.begun);
+        self.state.add(std::mem::take(&mut self.made).into_values());
         let Capture { root, output, compress, mut about, state, buffers, instance, folder, cleanup, .. } = self;
         let (mut kept, mut counts) = (Vec::new(), Counts::default());
         for Buffer { processor, kept: pages, bytes, .. } in buffers.finish()? {

@@ -25,6 +25,8 @@ mod field {
     pub const PRIORITY: usize = 40;
     pub const POLICY: usize = 41;
 }
+/// Most tasks of a recorded command that are looked at at one time: a look takes some 20 us a task.
+const MOST_OF_COMMAND: usize = 256;
 /// The flag of a thread of the kernel (PF_KTHREAD).
 const OF_KERNEL: u64 = 0x0020_0000;
 
@@ -83,7 +85,35 @@ fn task(root: &Root, process: i32, pid: i32, hierarchy: Option<&Hierarchy>) -> O
         processors: processors.unwrap_or_default().trim().to_owned(),
         group: group.unwrap_or_default(),
         autogroup: None,
+        meanwhile: false,
     })
+}
+
+/// Looks again at the tasks of a process and at those of all that it made, as far as the kernel says which they are (CONFIG_PROC_CHILDREN).
+pub(super) fn follow(
+    root: &Root,
+    hierarchy: Option<&Hierarchy>,
+    autogroups: bool,
+    process: i32,
+    found: &mut BTreeMap<i32, Task>,
+) {
+    let (mut left, mut looked, mut known) = (vec![process], 0, BTreeSet::new());
+    while let Some(process) = left.pop().filter(|_| looked < MOST_OF_COMMAND) {
+        if !known.insert(process) {
+            continue; // the kernel's list changes while it is read
+        }
+        let autogroup = autogroups.then(|| line(root, &format!("/proc/{process}/autogroup"))).flatten();
+        for pid in numbers(root.path(format!("/proc/{process}/task"))) {
+            looked += 1;
+            let children = root.read(format!("/proc/{process}/task/{pid}/children")).unwrap_or_default();
+            left.extend(children.split_ascii_whitespace().filter_map(|child| child.parse::<i32>().ok()));
+            if let Some(task) = task(root, process, pid, hierarchy)
+                && (found.len() < MOST_TASKS || found.contains_key(&pid))
+            {
+                found.insert(pid, Task { autogroup: autogroup.clone(), meanwhile: true, ..task });
+            }
+        }
+    }
 }
 
 /// Adds the names of tasks that are not known yet.
@@ -152,6 +182,31 @@ mod tests {
             ..Task::default()
         };
         assert_eq!(found, [expected]);
+    }
+
+    #[test]
+    fn tasks_of_a_command_are_followed_through_those_that_it_made_and_seen_again() {
+        let folder = TempDir::new().unwrap();
+        let write = |pid: i32, policy: u32, children: &str| {
+            let task = folder.path().join(format!("proc/{pid}/task/{pid}"));
+            fs::create_dir_all(&task).unwrap();
+            let numbers = format!(
+                "S 4 7 7 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 9 0 0 0 0 0 0 0 0 0 0 0 0 0 0 0 17 3 0 {policy} 0 0 0"
+            );
+            fs::write(task.join("stat"), format!("{pid} (a) {numbers}")).unwrap();
+            fs::write(task.join("children"), children).unwrap();
+        };
+        [(7, "8 9 "), (8, ""), (9, "10"), (10, "7"), (11, "")].into_iter().for_each(|(pid, made)| write(pid, 0, made));
+        let (root, mut found) = (Root::at(folder.path()), BTreeMap::new());
+        follow(&root, None, false, 7, &mut found);
+        assert_eq!(
+            found.keys().copied().collect::<Vec<i32>>(),
+            [7, 8, 9, 10],
+            "also where the kernel names them in a circle"
+        );
+        write(10, 3, "");
+        follow(&root, None, false, 7, &mut found);
+        assert!(found[&10].meanwhile && found[&10].policy == 3);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! Long, because each number says what it is.
 
 use serde::{Deserialize, Serialize};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Version of the document; one with another meaning of a field gets another number. Fields that a reader does not know are skipped.
 pub const VERSION: u32 = 1;
@@ -122,6 +122,8 @@ pub struct Task {
     /// Its group by session and the nice value of that, where the kernel groups tasks by session: "/autogroup-25 nice 0". It counts
     /// only for tasks of the group "/".
     pub autogroup: Option<String>,
+    /// Whether it was made by the recorded command: then this is what was seen of it last, at most 0.1 s before it ended.
+    pub meanwhile: bool,
 }
 
 /// A control group: how much of the processors its tasks get together.
@@ -167,6 +169,15 @@ impl State {
             ));
         }
         Ok(state)
+    }
+
+    /// Adds tasks that were made meanwhile; of those that were there before it keeps what it has. What finds no room is counted.
+    pub fn add(&mut self, made: impl Iterator<Item = Task>) {
+        let known: BTreeSet<i32> = self.tasks.iter().map(|task| task.pid).collect();
+        for task in made.filter(|task| !known.contains(&task.pid)) {
+            if self.tasks.len() < MOST_TASKS { self.tasks.push(task) } else { self.tasks_left_out += 1 }
+        }
+        self.tasks.sort_by_key(|task| (task.process, task.pid));
     }
 
     /// The document.
