@@ -32,7 +32,7 @@ MAY: dict[str, set[str]] = {
     "tune": KNOWN | {"targets", "run", "tables", "pictures"},
     "experiment": KNOWN | {"tables", "executors", "targets", "run", "tune"},
     "caches": BASE | {"stats"},
-    "traces": BASE | {"stats", "tables"},
+    "traces": KNOWN | {"tables"},
     "whatif": ASKED | {"stats", "tables", "traces"},
     "matrix": KNOWN | {"experiment"},
     "parity": KNOWN | {"targets", "experiment"},

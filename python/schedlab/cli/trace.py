@@ -17,7 +17,8 @@ EXAMPLE = "schedlab trace perf.data --from 1.2s --to 3s --group server=redis.*"
 def verb(
     recording: Annotated[Path, typer.Argument(help="The recording; its format is recognised by its content.")],
     against: Annotated[
-        Path | None, typer.Option("--against", help="Compare with this recording, by names and groups.")
+        Path | None,
+        typer.Option("--against", help="Compare with this recording, or folder of results, by names and groups."),
     ] = None,
     by: Annotated[str | None, typer.Option("--by", help="What is a row: pid (default), comm, tgid or cgroup.")] = None,
     group: Annotated[
@@ -61,7 +62,10 @@ def verb(
     if against and (perfetto or html):
         raise UsageError("--perfetto and --html are of one recording: leave them out, or --against")
     refuse_unwritable(perfetto=perfetto, html=html)
-    files = [recording, *([against] if against else [])]
+    from schedlab.traces.runs import are_runs
+
+    runs = against if against and are_runs(against) else None
+    files = [recording, *([against] if against and not runs else [])]
     for file in files:
         refuse_unusual_but_pipes(file)
     if html:
@@ -71,7 +75,7 @@ def verb(
     else:
         found = [explain(file, question, perfetto) for file in files]
     if against:
-        _compare(found, files, form, top, question)
+        _compare(found, files, runs, form, top, question)
     else:
         _show(found[0], recording, form, top)
     if any(map(lacks, found)) and not allow_loss:
@@ -107,25 +111,29 @@ def _show(found: dict[str, Any], recording: Path, form: Form, top: int) -> None:
     print_result(form, shown.wakers(found, top), list(shown.notes(found, len(rows))))
 
 
-def _compare(found: list[dict[str, Any]], files: list[Path], form: Form, top: int, question: "Question") -> None:
+def _compare(
+    found: list[dict[str, Any]], files: list[Path], runs: Path | None, form: Form, top: int, question: "Question"
+) -> None:
     from schedlab.cli.output import print_json, print_notes, print_result
     from schedlab.errors import UsageError
+    from schedlab.traces import runs as of_runs
     from schedlab.traces import shown
     from schedlab.traces.against import compared, table
 
     if question.by != "comm":
         raise UsageError(f"--by {question.by}: two recordings are compared by names; leave out --by, or use --group")
-    differences = compared(*found, top)
+    differences = of_runs.compared(found[0], runs, top) if runs else compared(*found, top)
+    base = runs or files[1]
     said = [line for file, one in zip(files, found, strict=True) for line in _said(file, one)]
     if form is Form.JSON:
         print_json(
-            {"recording": str(files[0]), "against": str(files[1]), "differences": differences, "notes": said},
+            {"recording": str(files[0]), "against": str(base), "differences": differences, "notes": said},
             "trace-against",
         )
         return
     if form is Form.TEXT:
         print_notes([shown.head(file, one) for file, one in zip(files, found, strict=True)])
-    print_result(form, table(differences, f"{files[0]} compared with {files[1]}, 95 % intervals"), said)
+    print_result(form, table(differences, f"{files[0]} compared with {base}, 95 % intervals"), said)
 
 
 def _said(file: Path, found: dict[str, Any]) -> list[str]:

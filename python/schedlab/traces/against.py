@@ -20,11 +20,10 @@ def compared(one: dict[str, Any], base: dict[str, Any], most: int) -> list[dict[
         ("group", one["groups"], base["groups"]),
         ("task", _by_name(one), _by_name(base)),
     ):
-        names = sorted({*ours, *theirs}, key=lambda name: -max(_run(ours, name), _run(theirs, name)))
-        for name in names[: most if kind == "task" else None]:
+        for name in by_run_time(ours, theirs)[: most if kind == "task" else None]:
             rows = ours.get(name), theirs.get(name)
             if None in rows:
-                found.append(_only_one(kind, name, rows))
+                found.append(only_one(kind, name, *(row["share_pct"] if row else 0.0 for row in rows)))
                 continue
             found += _differences(kind, name, (rows[0], one), (rows[1], base))
     return found
@@ -34,48 +33,49 @@ def _by_name(found: dict[str, Any]) -> dict[str, dict[str, Any]]:
     return {row["comm"]: row for row in found["tasks"]}
 
 
+def by_run_time(*sides: dict[str, dict[str, Any]]) -> list[str]:
+    """Names of rows, that of the one first which ran for the longest time on any side."""
+    return sorted({name for rows in sides for name in rows}, key=lambda name: -max(_run(rows, name) for rows in sides))
+
+
 def _run(rows: dict[str, dict[str, Any]], name: str) -> float:
     return rows[name]["run_s"] if name in rows else 0.0
 
 
-def _only_one(kind: str, name: str, rows: tuple[dict | None, dict | None]) -> dict[str, Any]:
-    values = [row["share_pct"] if row else 0.0 for row in rows]
-    return {
-        "kind": kind,
-        "name": name,
-        "metric": "share",
-        "unit": "%",
-        "value": values[0],
-        "base": values[1],
-        "difference": values[0] - values[1],
-        "low": None,
-        "high": None,
-        "verdict": "only in one",
-    }
+def only_one(kind: str, name: str, value: float, base: float) -> dict[str, Any]:
+    """The share of what is on one side only."""
+    found = difference(kind, name, "share", (value, base), (math.nan, math.nan))
+    return found | {"verdict": "only in one"}
 
 
 def _differences(kind: str, name: str, one: Side, base: Side) -> list[dict[str, Any]]:
     found = []
     for metric in (*RATIOS, *QUANTILES):
-        values = [_value(row, metric) for row, _ in (one, base)]
+        values = [value_of(row, metric) for row, _ in (one, base)]
         if None in values:
             continue
         interval = bootstrap.difference(*sums(metric, one, base), statistic(metric, one, base))
-        found.append(
-            {
-                "kind": kind,
-                "name": name,
-                "metric": metric,
-                "unit": RATIOS[metric][1] if metric in RATIOS else "us",
-                "value": values[0],
-                "base": values[1],
-                "difference": values[0] - values[1],
-                "low": None if math.isnan(interval.low) else interval.low,
-                "high": None if math.isnan(interval.high) else interval.high,
-                "verdict": _verdict(interval.low, interval.high),
-            }
-        )
+        found.append(difference(kind, name, metric, (values[0], values[1]), (interval.low, interval.high)))
     return found
+
+
+def difference(
+    kind: str, name: str, metric: str, values: tuple[float, float], bounds: tuple[float, float]
+) -> dict[str, Any]:
+    """A metric of both sides, and the bounds of its difference; NaN where there are none."""
+    low, high = bounds
+    return {
+        "kind": kind,
+        "name": name,
+        "metric": metric,
+        "unit": RATIOS[metric][1] if metric in RATIOS else "us",
+        "value": values[0],
+        "base": values[1],
+        "difference": values[0] - values[1],
+        "low": None if math.isnan(low) else low,
+        "high": None if math.isnan(high) else high,
+        "verdict": _verdict(low, high),
+    }
 
 
 def _verdict(low: float, high: float) -> str:
@@ -84,7 +84,8 @@ def _verdict(low: float, high: float) -> str:
     return "higher" if low > 0 else "lower" if high < 0 else "no difference seen"
 
 
-def _value(row: dict[str, Any], metric: str) -> float | None:
+def value_of(row: dict[str, Any], metric: str) -> float | None:
+    """A metric of a row; None where it has none."""
     if metric in QUANTILES:
         return row["wakeup_us"][QUANTILES[metric][0]]
     field = RATIOS[metric][0]
