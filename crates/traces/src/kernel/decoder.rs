@@ -107,6 +107,12 @@ impl Decoder {
         self.tracepoints.iter().any(|tracepoint| tracepoint.name == name)
     }
 
+    /// The name of a tracepoint that readers know, by its number.
+    pub fn known(&self, id: u64) -> Option<&str> {
+        let index = usize::from(*self.by_id.get(usize::try_from(id).ok()?)?);
+        self.tracepoints.get(index).filter(|it| it.plan.is_some()).map(|it| it.name.as_str())
+    }
+
     /// What was recorded, by name.
     pub fn recorded(&self) -> BTreeMap<String, Recorded> {
         let recorded = |it: &Tracepoint| Recorded { events: it.events, known: it.plan.is_some() };

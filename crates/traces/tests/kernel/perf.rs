@@ -186,6 +186,49 @@ fn tracepoints_without_what_they_say_or_when_are_refused() {
     assert!(why.contains("no times") && why.contains("perf record --timestamp"), "{why}");
 }
 
+/// The pipe with another period of the tracepoint of that place, and perhaps by frequency.
+fn sampled(mut pipe: Vec<u8>, place: usize, period: u64, by_frequency: bool) -> Vec<u8> {
+    let mut at = 16;
+    let mut left = place;
+    loop {
+        let length = usize::from(u16::from_le_bytes([pipe[at + 6], pipe[at + 7]]));
+        // A record of an attr (64) of a tracepoint (2).
+        if pipe[at] == 64 && pipe[at + 8] == 2 {
+            if left == 0 {
+                break;
+            }
+            left -= 1;
+        }
+        at += length;
+    }
+    pipe[at + 8 + 40 + 1] |= u8::from(by_frequency) << 2;
+    with(pipe, at + 8 + 16, period)
+}
+
+#[test]
+fn sampled_switches_are_refused_and_other_sampled_tracepoints_are_lost() {
+    let [_, pipe] = file_and_pipe();
+    for (period, by_frequency, option) in [(99, true, "-F 99"), (7, false, "-c 7"), (1, true, "-F 1")] {
+        let mut refused = 0;
+        for place in 0..3 {
+            match read_bytes(&sampled(pipe.clone(), place, period, by_frequency)) {
+                Err(why) => {
+                    let begin = format!("perf.data: sched:sched_switch was sampled (perf record {option})");
+                    assert!(why.to_string().starts_with(&begin), "{why}");
+                    refused += 1;
+                }
+                Ok((_, head)) => {
+                    let [loss] = &head.losses[..] else { panic!("{:?}", head.losses) };
+                    assert_eq!(loss.events, None);
+                    assert!(loss.why.contains(&format!("was sampled (perf record {option})")), "{}", loss.why);
+                }
+            }
+        }
+        assert_eq!(refused, 1);
+    }
+    assert_eq!(read_bytes(&sampled(pipe, 0, 1, false)).unwrap().1.losses, [], "every event");
+}
+
 #[cfg(not(feature = "zstd"))]
 #[test]
 fn without_zstd_compressed_records_are_refused() {
@@ -223,6 +266,43 @@ fn lost_events_are_counted_and_placed() {
     assert_eq!(head.lost(), 23);
     let lost: Vec<_> = heard.events.iter().filter(|it| it.kind == Kind::Lost).map(|it| (it.time, it.value)).collect();
     assert_eq!(lost, [(end + 10, 17), (end + 20, 5), (end + 30, 0)]);
+}
+
+/// What perf has counted of an event when it ends: no time and no processor.
+fn count_at_the_end(pipe: &mut Vec<u8>, flags: u16, count: u64) {
+    append(pipe, 13, flags, &[&count.to_le_bytes()[..], &trailer(0, 0)].concat());
+}
+
+#[test]
+fn events_that_the_kernel_reported_lost_and_perf_counted_are_lost_once() {
+    let [_, pipe] = file_and_pipe();
+    let end = read_bytes(&pipe).unwrap().1.span.unwrap().1;
+    let of = |reported: &[u64], counted: &[u64]| {
+        let mut pipe = pipe.clone();
+        for count in reported {
+            let body = [&7u64.to_le_bytes()[..], &count.to_le_bytes(), &trailer(end + count, 1)].concat();
+            append(&mut pipe, 2, 0, &body);
+        }
+        counted.iter().for_each(|&count| count_at_the_end(&mut pipe, 0, count));
+        let (heard, head) = read_bytes(&pipe).unwrap();
+        let losses: Vec<_> = head.losses.iter().map(|loss| (loss.time.is_some(), loss.cpu, loss.events)).collect();
+        assert_eq!(heard.count(Kind::Lost), reported.len() as u64, "only those of a known time are events");
+        (head.lost(), losses)
+    };
+    let (first, second) = ((true, Some(1), Some(17)), (true, Some(1), Some(20)));
+    assert_eq!(of(&[17, 20], &[30, 7]), (37, vec![first, second]));
+    assert_eq!(of(&[17, 20], &[30]), (37, vec![first, second]), "an older perf did not count all events");
+    assert_eq!(of(&[17], &[15, 7]), (22, vec![first, (false, None, Some(5))]), "the last found no room for a report");
+    assert_eq!(of(&[], &[15, 7]), (22, vec![(false, None, Some(22))]));
+}
+
+#[test]
+fn events_that_a_filter_left_out_are_named_as_such() {
+    let [_, mut pipe] = file_and_pipe();
+    count_at_the_end(&mut pipe, 1 << 15, 40);
+    let (_, head) = read_bytes(&pipe).unwrap();
+    let [loss] = &head.losses[..] else { panic!("{:?}", head.losses) };
+    assert_eq!((loss.events, loss.why.as_str()), (Some(40), "a filter of perf record left them out"));
 }
 
 #[test]

@@ -30,6 +30,7 @@ pub(super) const SMALLEST: usize = 64;
 /// The type of an event that is a tracepoint.
 const TRACEPOINT: u32 = 2;
 /// Flags, from the one bit field.
+const FREQUENCY: u64 = 1 << 10;
 const SAMPLE_ID_ALL: u64 = 1 << 18;
 const USE_CLOCKID: u64 = 1 << 25;
 
@@ -38,6 +39,9 @@ const USE_CLOCKID: u64 = 1 << 25;
 pub(super) struct Attr {
     kind: u32,
     config: u64,
+    /// One sample for that many events; or, by frequency, that many samples a second.
+    period: u64,
+    by_frequency: bool,
     /// The clock's number, as for `clock_gettime(2)`; none for perf's own.
     pub clock: Option<i32>,
     /// Where the fields of a sample are, counted from the end of its head.
@@ -89,12 +93,22 @@ impl Attr {
         let (sampled, read, flags) = (u64_at(bytes, 24)?, u64_at(bytes, 32)?, u64_at(bytes, 40)?);
         let clock = (flags & USE_CLOCKID != 0).then(|| u32_at(bytes, 92).map(|clock| clock as i32)).flatten();
         let trailer = if flags & SAMPLE_ID_ALL != 0 { Trailer::of(sampled) } else { Trailer::default() };
-        Some(Attr { kind, config, clock, sample: Sample::of(sampled, read), trailer, samples: 0 })
+        let (period, by_frequency) = (u64_at(bytes, 16)?, flags & FREQUENCY != 0);
+        let sample = Sample::of(sampled, read);
+        Some(Attr { kind, config, period, by_frequency, clock, sample, trailer, samples: 0 })
     }
 
     /// Whether it is a tracepoint, which describes itself.
     pub fn is_tracepoint(&self) -> bool {
         self.kind == TRACEPOINT
+    }
+
+    /// The number of a tracepoint, of which only some events were recorded, and the option of perf that does so. perf records every event of a
+    /// tracepoint unless it is asked for a frequency or a period.
+    pub fn sampled_tracepoint(&self) -> Option<(u64, String)> {
+        let option = if self.by_frequency { "-F" } else { "-c" };
+        let sampled = self.is_tracepoint() && (self.by_frequency || self.period > 1);
+        sampled.then(|| (self.config, format!("{option} {}", self.period)))
     }
 
     /// A name for an event that is no tracepoint.

@@ -9,11 +9,17 @@ use super::{
 use crate::kernel::{
     Event, Head, Kind, Listener, Loss, Pid, ReadError, calls::Machine, decoder::Decoder, order::Order,
 };
+use std::collections::BTreeMap;
 
 /// Bytes of a record's head: kind (u32), flags (u16), length (u16).
 const HEAD: usize = 8;
 /// In the flags of `PERF_RECORD_COMM`: because the task runs another program.
 const COMM_EXEC: u16 = 1 << 13;
+/// In the flags of `PERF_RECORD_LOST_SAMPLES`: left out by a filter (`PERF_RECORD_MISC_LOST_SAMPLES_BPF`).
+const FILTERED: u16 = 1 << 15;
+
+/// The tracepoint without which nothing is known.
+const SWITCH: &str = "sched:sched_switch";
 
 /// Kinds of records, as `include/uapi/linux/perf_event.h` and perf's `event.h` number them.
 mod record {
@@ -57,6 +63,11 @@ pub(super) struct Session {
     execs: bool,
     /// Samples that no description fits.
     damaged: u64,
+    /// Lost events that the kernel has reported in the buffers, and all that perf has counted when it ended.
+    reported: u64,
+    counted: u64,
+    /// Events that a filter left out.
+    filtered: u64,
     highest_cpu: Option<u16>,
 }
 
@@ -96,6 +107,9 @@ impl Session {
             exits: false,
             execs: false,
             damaged: 0,
+            reported: 0,
+            counted: 0,
+            filtered: 0,
             highest_cpu: None,
         }
     }
@@ -167,11 +181,24 @@ impl Session {
                        perf was killed: nothing can be read. Written through a pipe (perf record -o - > FILE), the description comes first";
             return Err(wrong(why));
         }
+        if let Some(option) = self.sampled().get(SWITCH) {
+            let why = format!(
+                "{SWITCH} was sampled (perf record {option}), so most switches are missing, and no times can be found: leave out {option}; \
+                 perf records every event of a tracepoint then"
+            );
+            return Err(wrong(why));
+        }
         self.forks = self.decoder.describes("sched:sched_process_fork");
         self.exits = self.decoder.describes("sched:sched_process_exit");
         self.execs = self.decoder.describes("sched:sched_process_exec");
         self.ready = true;
         Ok(())
+    }
+
+    /// The tracepoints of which perf recorded only some events, and its option that did so.
+    fn sampled(&self) -> BTreeMap<String, String> {
+        let sampled = self.attrs.iter().filter_map(Attr::sampled_tracepoint);
+        sampled.filter_map(|(id, option)| Some((self.decoder.known(id)?.to_owned(), option))).collect()
     }
 
     #[inline]
@@ -213,10 +240,11 @@ impl Session {
                 self.order.round(listener);
                 Some(())
             }
-            record::LOST => u64_at(body, 8).map(|lost| self.lost(body, Some(lost), "the recorder was too slow")),
-            record::LOST_SAMPLES => {
-                u64_at(body, 0).map(|lost| self.lost(body, Some(lost), "the recorder was too slow"))
-            }
+            record::LOST => u64_at(body, 8).map(|lost| {
+                self.reported = self.reported.saturating_add(lost);
+                self.lost(body, Some(lost), "the recorder was too slow");
+            }),
+            record::LOST_SAMPLES => u64_at(body, 0).map(|lost| self.lost_samples(flags, body, lost)),
             record::THROTTLE => {
                 self.lost(body, None, "the kernel stopped recording, since there were too many events");
                 Some(())
@@ -282,6 +310,19 @@ impl Session {
         self.event(Kind::Lost, time, cpu.unwrap_or(Event::ALL), 0, Event::NO_TASK, events.unwrap_or(0));
     }
 
+    /// The kernel writes such a record for samples that it had to discard, with their time. perf writes one for each event when it ends, without
+    /// a time: the event's own count of what found no room (`PERF_FORMAT_LOST`, Linux 6.1). The buffer counts the same events, and the
+    /// kernel reports them as `PERF_RECORD_LOST` once there is room again; those at the end are in perf's count alone.
+    fn lost_samples(&mut self, flags: u16, body: &[u8], lost: u64) {
+        if flags & FILTERED != 0 {
+            self.filtered = self.filtered.saturating_add(lost);
+        } else if self.stamp(body).0 == 0 {
+            self.counted = self.counted.saturating_add(lost);
+        } else {
+            self.lost(body, Some(lost), "the kernel discarded them");
+        }
+    }
+
     /// Process (u32), thread (u32), name (text).
     fn comm(&mut self, flags: u16, body: &[u8]) -> Option<()> {
         let (process, task) = (pid_at(body, 0)?, pid_at(body, 4)?);
@@ -324,8 +365,14 @@ impl Session {
         }
         self.decoder.report(listener);
         self.order.finish(listener);
+        for (name, option) in self.sampled() {
+            let why = format!("{name} was sampled (perf record {option}), so most of them are missing");
+            self.head.lose(Loss { time: None, cpu: None, events: None, why });
+        }
         let mut head = self.head;
         for (count, why) in [
+            (self.counted.saturating_sub(self.reported), "the recorder was too slow, and the file does not say when"),
+            (self.filtered, "a filter of perf record left them out"),
             (self.damaged, "records do not fit their description"),
             (self.order.late(), "events came later in the file than their time allows"),
             (
