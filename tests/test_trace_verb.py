@@ -1,9 +1,13 @@
 """`schedlab trace` on small recordings in the text of `perf script`: what it prints, refuses, and how it ends."""
 
 import json
+import os
+import shutil
+from pathlib import Path
 
 import pytest
 from conftest import valid
+from test_cli import refused
 
 HEAD = "{comm:>16} {tid:5d} [{cpu:03d}] {time:.6f}: sched:{event}: {rest}"
 
@@ -80,6 +84,47 @@ def test_the_text_names_tasks_waits_and_wakers(schedlab, file):
         assert said in done.stdout
 
 
+@pytest.mark.parametrize("form", [None, "--csv", "--markdown", "--json"])
+def test_a_group_without_a_task_is_warned_of(schedlab, file, form):
+    words = ["trace", file, "--group", "hogs=hogs?", "--group", "none=serv", *([form] if form else [])]
+    warned = [line for line in schedlab(*words).stderr.splitlines() if " group " in line]
+    why = "the pattern has to match the whole name, as redis.* does"
+    assert warned == [f"warning: {file}: no task is in the group none: {why}"]
+
+
+#: Raw buffers of tracefs, and the verbs that read such folders.
+RAW = Path(__file__).parents[1] / "crates/traces/tests/data/raw"
+
+
+def test_a_folder_with_raw_buffers_is_read(schedlab):
+    found = json.loads(schedlab("trace", RAW, "--json").stdout)
+    assert (found["head"]["format"], found["head"]["recorded"]["sched:sched_switch"]) == ("raw buffers", 326)
+    done = schedlab("whatif", RAW, "--write", "work.toml")
+    assert done.returncode == 0, done.stderr
+    assert (schedlab.folder / "work.toml").exists()
+
+
+def test_other_folders_and_hostile_ones_are_refused(schedlab, tmp_path):
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    for verb in ("trace", "whatif"):
+        refused(schedlab(verb, folder), "events/header_page")
+    shutil.copytree(RAW, folder, dirs_exist_ok=True)
+    os.mkfifo(folder / "per_cpu/cpu1/fifo")
+    os.replace(folder / "per_cpu/cpu1/fifo", folder / "per_cpu/cpu1/trace_pipe_raw")
+    refused(schedlab("trace", folder), "cpu1/trace_pipe_raw: it is no ordinary file")
+    (folder / "per_cpu/cpu1/trace_pipe_raw").unlink()
+    (folder / "per_cpu/cpu1/trace_pipe_raw").symlink_to("/dev/zero")
+    refused(schedlab("trace", folder), "cpu1/trace_pipe_raw: it is no ordinary file")
+    refused(schedlab("cache", folder), "is a folder")
+
+
+def test_a_folder_of_perf_is_refused_with_what_to_do(schedlab, tmp_path):
+    (tmp_path / "of_perf").mkdir()
+    (tmp_path / "of_perf/data").write_bytes(b"PERFILE2")
+    refused(schedlab("trace", tmp_path / "of_perf"), "perf script -i FOLDER > trace.txt")
+
+
 @pytest.mark.parametrize("form", ["--csv", "--markdown"])
 def test_the_other_forms_have_a_row_for_each_task(schedlab, file, form):
     done = schedlab("trace", file, form)
@@ -129,6 +174,7 @@ def test_what_the_recording_lacks_is_refused_with_what_to_record(schedlab, tmp_p
         (["--from", "soon"], "--from 'soon'"),
         (["--from", "2s"], "after the end of the recording"),
         (["--from", "3ms", "--to", "2ms"], "must be after"),
+        (["--from", "5s", "--to", "1s"], "--to 1 s must be after --from 5 s"),
         (["--task", "nobody"], "those that ran most: hog, server"),
         (["--cpu", "5"], "those with switches: 0"),
     ],

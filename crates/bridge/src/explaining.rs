@@ -45,7 +45,8 @@ impl Asked {
                 return Err(format!("group {}: the name is given twice", group.name));
             }
         }
-        Ok(Options { cpu, task, from, to, by, groups, blocks, unfinished, timeline: timeline.is_some() })
+        let options = Options { cpu, task, from, to, by, groups, blocks, unfinished, timeline: timeline.is_some() };
+        options.check().map(|()| options)
     }
 }
 
@@ -140,6 +141,8 @@ mod tests {
         assert_eq!(refused(r#"{"by": "tid"}"#), "rows by \"tid\" are unknown; there are: pid, comm, tgid, cgroup");
         assert!(refused(r#"{"groups": ["a=x", "a=y"]}"#).contains("given twice"));
         assert!(refused(r#"{"groups": ["a"]}"#).contains("as in server=redis.*"));
+        let why = "--to 1 s must be after --from 5 s";
+        assert_eq!(refused(r#"{"from_ns": 5000000000, "to_ns": 1000000000}"#), why);
         assert!(refused(r#"{"cpus": 1}"#).contains("unknown field `cpus`"));
     }
 

@@ -68,3 +68,17 @@ pub struct Options {
     /// Whether every run is kept, for [`Explainer::timeline`](crate::Explainer::timeline).
     pub timeline: bool,
 }
+
+impl Options {
+    /// Refuses a window that has ended before it begins.
+    ///
+    /// # Errors
+    /// Names both ends.
+    pub fn check(&self) -> Result<(), String> {
+        let (from, to) = (self.from.unwrap_or(0), self.to.unwrap_or(u64::MAX));
+        if to <= from {
+            return Err(format!("--to {} s must be after --from {} s", to as f64 / 1e9, from as f64 / 1e9));
+        }
+        Ok(())
+    }
+}

@@ -8,6 +8,9 @@ const COMMAND: &str = "perf record -e sched:sched_switch,sched:sched_waking,sche
     sched:sched_process_fork,sched:sched_stat_runtime,timer:hrtimer_expire_entry,timer:hrtimer_expire_exit,irq:irq_handler_entry,\
     irq:irq_handler_exit,irq:softirq_entry,irq:softirq_exit,block:block_rq_complete -a -- sleep 10";
 
+/// Formats of traces of drives: what the kernel's `blktrace` writes, and its text.
+const OF_DRIVES: [&str; 2] = ["blktrace", "blkparse"];
+
 /// How to record what is missing.
 fn record() -> String {
     format!("record it with `schedlab record -- sleep 10` or `{COMMAND}`")
@@ -16,6 +19,13 @@ fn record() -> String {
 impl Explainer {
     /// Refuses what the file cannot answer at all.
     pub(crate) fn refuse(&self, head: &Head) -> Result<(), String> {
+        self.options.check()?;
+        if OF_DRIVES.contains(&head.format.as_str()) {
+            return Err(format!(
+                "it is a trace of a drive, which has requests and no tasks: no verb explains such a file; for who waited for the drive, {}",
+                record()
+            ));
+        }
         if self.seen.switches == 0 {
             let has: Vec<&str> =
                 head.recorded.iter().filter(|it| it.1.events > 0).map(|it| it.0.as_str()).take(12).collect();
@@ -39,11 +49,6 @@ impl Explainer {
         if self.options.from.is_some_and(|from| from >= length) {
             let (from, length) = (self.options.from.unwrap_or(0) as f64 / 1e9, length as f64 / 1e9);
             return Err(format!("--from {from} s is after the end of the recording, which is {length:.6} s long"));
-        }
-        if let (Some(from), Some(to)) = (self.options.from.or(Some(0)), self.options.to)
-            && to <= from
-        {
-            return Err(format!("--to {} s must be after --from {} s", to as f64 / 1e9, from as f64 / 1e9));
         }
         self.refuse_names()
     }

@@ -576,5 +576,17 @@ fn a_window_outside_of_the_recording_is_refused() {
     let (made, names) = two_named();
     let window = |from, to| made.explain(&names, Options { from, to, ..Options::default() }).unwrap_err();
     assert!(window(Some(60_000), None).contains("which is 0.000060 s long"));
-    assert!(window(Some(50_000), Some(40_000)).contains("must be after"));
+    for from in [50_000, 5_000_000_000] {
+        let refused = window(Some(from), Some(40_000));
+        assert_eq!(refused, format!("--to 0.00004 s must be after --from {} s", from as f64 / 1e9));
+    }
+}
+
+#[test]
+fn a_trace_of_a_drive_is_refused_as_one() {
+    for format in ["blktrace", "blkparse"] {
+        let head = Head { format: format.to_owned(), ..Head::default() };
+        let refused = Made::default().waking(3, 0, 1, 2).explain_with(&[], Options::default(), &head).unwrap_err();
+        assert!(refused.starts_with("it is a trace of a drive, which has requests and no tasks"), "{refused}");
+    }
 }

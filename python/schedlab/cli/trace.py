@@ -67,13 +67,15 @@ def verb(
     runs = against if against and are_runs(against) else None
     files = [recording, *([against] if against and not runs else [])]
     for file in files:
-        refuse_unusual_but_pipes(file)
+        refuse_unusual_but_pipes(file, folders=True)
     if html:
         from schedlab.report import recorded
 
         found = [recorded.explained(recording, question, perfetto, html, top)]
     else:
         found = [explain(file, question, perfetto) for file in files]
+    for file, one in zip(files, found, strict=True):
+        _warn_of_empty_groups(file, one)
     if against:
         _compare(found, files, runs, form, top, question)
     else:
@@ -82,6 +84,16 @@ def verb(
         from schedlab.system.status import LOST
 
         raise typer.Exit(LOST)
+
+
+def _warn_of_empty_groups(file: Path, found: dict[str, Any]) -> None:
+    """On standard error, in all forms: all numbers of such a group are zero, which may look like an answer."""
+    from schedlab.system.terminal import insist
+
+    for name, row in found["groups"].items():
+        if not row["tasks"]:
+            pattern = "the pattern has to match the whole name, as redis.* does"
+            insist(f"warning: {file}: no task is in the group {name}: {pattern}")
 
 
 def _show(found: dict[str, Any], recording: Path, form: Form, top: int) -> None:

@@ -84,7 +84,7 @@ def verb(
     )
     for text in set or ():
         asked = asked.having(text)
-    refuse_unusual_but_pipes(recording)
+    refuse_unusual_but_pipes(recording, folders=True)
     refuse_unwritable(write=write)
     if write:
         lost = _write(recording, asked, write)

@@ -77,19 +77,21 @@ def refuse_unusual(path: str | Path) -> None:
     os.close(_opened(path))
 
 
-def refuse_unusual_but_pipes(path: str | Path) -> None:
+def refuse_unusual_but_pipes(path: str | Path, folders: bool = False) -> None:
     """As `refuse_unusual`, but what a command writes, as in <(zcat x) and on standard input, is read as it comes.
 
-    A pipe with a name is refused: opening one waits, perhaps forever, for a program that writes into it.
+    A pipe with a name is refused: opening one waits, perhaps forever, for a program that writes into it. With
+    `folders`, a folder is left to its reader, which looks at each file in it.
     """
     descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)
     try:
-        is_pipe = os.readlink(f"/proc/self/fd/{descriptor}").startswith("pipe:")
-        if not is_pipe and stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+        mode = os.fstat(descriptor).st_mode
+        is_read = os.readlink(f"/proc/self/fd/{descriptor}").startswith("pipe:") or (folders and stat.S_ISDIR(mode))
+        if not is_read and stat.S_ISFIFO(mode):
             raise UsageError(f"{path}: is a pipe with a name; give it as <(cat {path}), or name an ordinary file")
     finally:
         os.close(descriptor)
-    if not is_pipe:
+    if not is_read:
         refuse_unusual(path)
 
 

@@ -8,9 +8,9 @@ use std::io::{self, Read, Seek};
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
-/// What is read, for messages.
-const FORMATS: &str = "perf.data; trace.dat; text of perf script, trace-cmd report, tracefs (trace, trace_pipe) and blkparse; \
-                       Perfetto traces; blktrace; recordings of schedlab; folders with raw buffers of tracefs";
+/// What is read, for messages; traces of drives are, too, but there is no verb for them.
+const FORMATS: &str = "perf.data; trace.dat; text of perf script, trace-cmd report and tracefs (trace, trace_pipe); \
+                       Perfetto traces; recordings of schedlab; folders with raw buffers of tracefs";
 /// Lines of the beginning that are looked at.
 const MOST_LINES: usize = 1000;
 /// Bytes that a message shows.
@@ -42,7 +42,9 @@ pub fn read(path: &Path, listener: &mut impl Listener) -> Result<Head, ReadError
     };
     let kind = file.metadata()?;
     if kind.is_dir() {
-        return raw::read(path, listener);
+        // That of `perf record --threads` has the head of the recording in the file `data`, and the events in others.
+        let is_of_perf = path.join("data").is_file() && !path.join("events").exists();
+        return if is_of_perf { perf::read(file, listener) } else { raw::read(path, listener) };
     }
     // Some formats are read here and there, which only a file permits: it is not to be read as a stream.
     if kind.is_file() {

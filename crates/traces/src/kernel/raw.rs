@@ -5,8 +5,8 @@
 //!   per_cpu/cpuN/trace_pipe_raw  whole pages, as read from there
 //!   trace_clock, saved_cmdlines  clock and names of tasks, where they are there
 //!
-//! `cp -r events trace_clock saved_cmdlines FOLDER` in /sys/kernel/tracing, and `cat per_cpu/cpuN/trace_pipe_raw` for each processor,
-//! make such a folder. Only ordinary files are read: what is read from tracefs itself would be taken from its readers.
+//! `docs/traces.md` has the commands that make such a folder. Only ordinary files are read, and as many and as much of them as a kernel has.
+//! The files of tracefs itself look ordinary and empty; what is read from there would be taken from its readers, and has no end.
 
 use super::{
     Head, Listener, ReadError,
@@ -23,8 +23,11 @@ use std::{
 
 /// The name of the format.
 const FORMAT: &str = "raw buffers";
-/// Bytes of a description.
+/// Bytes of a description, and of all of them: a kernel has some thousand, of 2 KB.
 const LONGEST: u64 = 1 << 20;
+const LONGEST_IN_ALL: usize = 1 << 28;
+/// Entries of a folder: there are some hundred groups of tracepoints, with a thousand at most.
+const MOST_ENTRIES: usize = 1 << 15;
 /// Bytes that are read at once.
 const PIECE: usize = 1 << 16;
 /// Processors.
@@ -52,8 +55,14 @@ fn text(path: &Path) -> Result<String, ReadError> {
 /// The entries of a folder in order of name.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, ReadError> {
     let named = |why: io::Error| wrong(format!("{}: {why}", folder.display()));
-    let all: io::Result<Vec<PathBuf>> = fs::read_dir(folder).map_err(named)?.map(|entry| Ok(entry?.path())).collect();
-    let mut all = all.map_err(named)?;
+    let entries = fs::read_dir(folder).map_err(named)?.take(MOST_ENTRIES + 1).map(|entry| Ok(entry?.path()));
+    let mut all = entries.collect::<io::Result<Vec<PathBuf>>>().map_err(named)?;
+    if all.len() > MOST_ENTRIES {
+        return Err(wrong(format!(
+            "{}: it has more than {MOST_ENTRIES} entries, and those of a kernel have fewer",
+            folder.display()
+        )));
+    }
     all.sort();
     Ok(all)
 }
@@ -64,16 +73,8 @@ fn last(path: &Path) -> String {
 
 /// Reads the raw buffers in a folder.
 pub fn read(folder: &Path, listener: &mut impl Listener) -> Result<Head, ReadError> {
-    let path = folder.join("events/header_page");
-    let pages = PageHead::parse(&text(&path)?).map_err(|why| wrong(format!("{}: {why}", path.display())))?;
-    let mut decoder = Decoder::default();
-    for system in entries(&folder.join("events"))?.iter().filter(|path| path.is_dir()) {
-        for format in entries(system)?.iter().map(|event| event.join("format")).filter(|path| path.exists()) {
-            decoder
-                .describe(&last(system), &text(&format)?)
-                .map_err(|why| wrong(format!("{}: {why}", format.display())))?;
-        }
-    }
+    let pages = page_head(folder)?;
+    let mut decoder = described(&folder.join("events"))?;
     let mut head = Head { format: FORMAT.to_owned(), ..Head::default() };
     let clock = folder.join("trace_clock");
     if clock.exists() {
@@ -90,6 +91,43 @@ pub fn read(folder: &Path, listener: &mut impl Listener) -> Result<Head, ReadErr
     Ok(head)
 }
 
+/// The head of pages. Without it, this is another kind of folder.
+fn page_head(folder: &Path) -> Result<PageHead, ReadError> {
+    let path = folder.join("events/header_page");
+    let named = |why: &dyn std::fmt::Display| wrong(format!("{}: {why}", path.display()));
+    match fs::metadata(&path) {
+        Err(why) => {
+            let read = "a folder is read if it has events and per_cpu/cpuN/trace_pipe_raw, copied from tracefs";
+            return Err(named(&format!("{why}; {read}")));
+        }
+        Ok(of) if of.is_file() && of.len() == 0 => {
+            let why = "is empty, as the files of tracefs itself seem to be: give a folder to which they were copied";
+            return Err(named(&why));
+        }
+        Ok(_) => {}
+    }
+    PageHead::parse(&text(&path)?).map_err(|why| named(&why))
+}
+
+/// The tracepoints, by their descriptions.
+fn described(events: &Path) -> Result<Decoder, ReadError> {
+    let (mut decoder, mut length) = (Decoder::default(), 0);
+    for system in entries(events)?.iter().filter(|path| path.is_dir()) {
+        for format in entries(system)?.iter().map(|event| event.join("format")).filter(|path| path.exists()) {
+            let text = text(&format)?;
+            length += text.len();
+            if length > LONGEST_IN_ALL {
+                let why =
+                    format!("the descriptions have more than {} MiB; a kernel's have a few", LONGEST_IN_ALL >> 20);
+                return Err(wrong(format!("{}: {why}", events.display())));
+            }
+            let described = decoder.describe(&last(system), &text);
+            described.map_err(|why| wrong(format!("{}: {why}", format.display())))?;
+        }
+    }
+    Ok(decoder)
+}
+
 fn buffers(folder: &Path) -> Result<Vec<Buffer<'static>>, ReadError> {
     let mut all = Vec::new();
     for processor in entries(folder)? {
@@ -98,6 +136,9 @@ fn buffers(folder: &Path) -> Result<Vec<Buffer<'static>>, ReadError> {
         let Some(number) = name.strip_prefix("cpu").and_then(|number| number.parse().ok()) else { continue };
         if number >= MOST {
             return Err(wrong(format!("{}: {MOST} processors are the most", processor.display())));
+        }
+        if name != format!("cpu{number}") {
+            return Err(wrong(format!("{}: a processor is named cpu{number}", processor.display())));
         }
         if path.exists() {
             all.push((number, open(&path)?));

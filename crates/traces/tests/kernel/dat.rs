@@ -4,7 +4,7 @@
 use crate::listener::{Heard, counts, data, heard, heard_of_bytes};
 use proptest::{collection::vec, prelude::*, sample::Index};
 use schedlab_traces::kernel::{Head, Kind, ReadError, dat, raw};
-use std::{fs, path::Path};
+use std::{fs, os::unix::fs::symlink, path::Path, process::Command};
 
 fn read(path: &Path) -> Result<(Heard, Head), ReadError> {
     heard(dat::read, path)
@@ -139,6 +139,38 @@ fn a_folder_without_what_is_needed_is_refused() {
     assert!(refusal().contains("there is no cpuN/trace_pipe_raw"), "{}", refusal());
     fs::create_dir_all(folder.path().join("per_cpu/cpu0/trace_pipe_raw")).unwrap();
     assert!(refusal().contains("trace_pipe_raw: it is no ordinary file"), "{}", refusal());
+}
+
+#[test]
+fn a_hostile_folder_is_refused() {
+    let begin = |page: &[u8]| {
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir_all(folder.path().join("events/sched/sched_switch")).unwrap();
+        fs::create_dir_all(folder.path().join("per_cpu/cpu0")).unwrap();
+        fs::write(folder.path().join("events/header_page"), page).unwrap();
+        folder
+    };
+    let page = fs::read(data("raw/events/header_page")).unwrap();
+    let refusal = |folder: &tempfile::TempDir| raw::read(folder.path(), &mut Heard::default()).unwrap_err().to_string();
+    let why = refusal(&begin(b""));
+    assert!(why.contains("header_page: is empty, as the files of tracefs itself seem to be"), "{why}");
+    for name in ["events/sched/sched_switch/format", "per_cpu/cpu0/trace_pipe_raw", "trace_clock", "saved_cmdlines"] {
+        let folder = begin(&page);
+        symlink("/dev/zero", folder.path().join(name)).unwrap();
+        let why = refusal(&folder);
+        assert!(why.contains("no ordinary file") || why.contains("no cpuN/trace_pipe_raw"), "{name}: {why}");
+    }
+    let folder = begin(&page);
+    assert!(Command::new("mkfifo").arg(folder.path().join("per_cpu/cpu0/trace_pipe_raw")).status().unwrap().success());
+    assert!(refusal(&folder).contains("trace_pipe_raw: it is no ordinary file"), "{}", refusal(&folder));
+    let folder = begin(&page);
+    fs::create_dir(folder.path().join("per_cpu/cpu007")).unwrap();
+    assert!(refusal(&folder).contains("cpu007: a processor is named cpu7"), "{}", refusal(&folder));
+    let folder = begin(&page);
+    for number in 0..=1 << 15 {
+        fs::write(folder.path().join(format!("events/sched/{number}")), "").unwrap();
+    }
+    assert!(refusal(&folder).contains("events/sched: it has more than 32768 entries"), "{}", refusal(&folder));
 }
 
 #[test]

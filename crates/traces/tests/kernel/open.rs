@@ -79,6 +79,9 @@ fn what_needs_a_file_says_so_and_a_folder_has_raw_buffers() {
     let folder = tempfile::tempdir().unwrap();
     let why = read_file(folder.path()).0.unwrap_err().to_string();
     assert!(why.starts_with("raw buffers: "), "{why}");
+    std::fs::write(folder.path().join("data"), sample("file.perf")).unwrap();
+    let why = read_file(folder.path()).0.unwrap_err().to_string();
+    assert!(why.contains("perf record --threads") && why.contains("perf script -i FOLDER"), "{why}");
 }
 
 /// `perf script --ns` of `task.perf`, by perf 6.1.

@@ -171,7 +171,7 @@ fn what_is_no_recording_of_perf_is_refused() {
     }
     let folder = tempfile::tempdir().unwrap();
     let Err(why) = read(folder.path()) else { panic!("a folder was read") };
-    assert!(why.to_string().starts_with("perf.data: a folder (perf record --threads) is not read"), "{why}");
+    assert!(why.to_string().starts_with("perf.data: a folder of `perf record --threads` is not read"), "{why}");
 }
 
 #[test]

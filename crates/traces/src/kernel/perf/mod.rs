@@ -58,7 +58,8 @@ fn u64_at(bytes: &[u8], at: usize) -> u64 {
 /// Reads a recording; the file is at its beginning. A recording in the form of a pipe may come from one, a file has to be one.
 pub fn read(mut file: File, listener: &mut impl Listener) -> Result<Head, ReadError> {
     if file.metadata()?.is_dir() {
-        let why = "a folder (perf record --threads) is not read: join it with perf inject, or record without --threads";
+        let why = "a folder of `perf record --threads` is not read, but its text is: `perf script -i FOLDER > trace.txt`; or record without \
+                   --threads";
         return Err(wrong(why));
     }
     let mut head = vec![0; PIPE as usize];
