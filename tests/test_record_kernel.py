@@ -170,12 +170,53 @@ def test_ctrl_c_ends_the_recording_and_keeps_it(schedlab):
     running = schedlab.start("record")
     assert until(instances)
     time.sleep(0.3)
-    # From the terminal it goes to the agent, too, which is in the same group; here to the agent alone, as its child.
+    # From the terminal it goes to the agent, too, which is in the same group; here to the agent alone.
     os.kill(child_of(running.pid), signal.SIGINT)
     running.communicate(timeout=PATIENCE_SECONDS)
     assert running.returncode == 0
     assert reported(schedlab.folder / "trace.dat")
     assert (instances(), left(schedlab.folder)) == ([], [])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_the_command_alone_ends_the_recording_and_keeps_it(schedlab, number):
+    running = schedlab.start("record", "--events", "sched")
+    assert until(instances)
+    # Before it listens, a signal ends the agent at once.
+    assert until(lambda: heeds(child_of(running.pid), number))
+    running.send_signal(number)
+    _, said = running.communicate(timeout=PATIENCE_SECONDS)
+    assert running.returncode == 0, said
+    assert "error" not in said
+    assert "events in" in said
+    assert (schedlab.folder / "trace.dat").exists()
+    assert (instances(), left(schedlab.folder)) == ([], [])
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_to_the_command_alone_reaches_what_is_recorded(schedlab, number):
+    running = schedlab.start("record", "--events", "sched", "--", "sleep", "60")
+    assert until(lambda: asleep(running.pid))
+    running.send_signal(number)
+    _, said = running.communicate(timeout=PATIENCE_SECONDS)
+    assert (running.returncode, "error" in said) == (128 + number, False), said
+    assert (schedlab.folder / "trace.dat").exists()
+    assert (instances(), left(schedlab.folder)) == ([], [])
+
+
+def heeds(pid: int, number: int) -> bool:
+    """Whether a process takes a signal as a message: it blocks it."""
+    (mask,) = re.findall(r"SigBlk:\s*(\w+)", Path(f"/proc/{pid}/status").read_text())
+    return bool(int(mask, 16) >> (number - 1) & 1)
+
+
+def asleep(pid: int) -> bool:
+    """Whether the agent of a command has started a `sleep`."""
+    with suppress(OSError, ValueError):
+        agent = child_of(pid)
+        children = Path(f"/proc/{agent}/task/{agent}/children").read_text().split()
+        return any(Path(f"/proc/{child}/comm").read_text() == "sleep\n" for child in children)
+    return False
 
 
 def child_of(pid: int) -> int:

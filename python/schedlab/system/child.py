@@ -11,7 +11,7 @@ from _signal import SIGKILL, SIGPIPE, SIGTERM, SIGXFSZ
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 #: Seconds between two looks at a child that was asked to end.
 LOOK_SECONDS = 0.01
@@ -19,14 +19,19 @@ LOOK_SECONDS = 0.01
 PIECE = 1 << 16
 
 
-def spawn(words: Sequence[str], streams: Mapping[int, int], own_group: bool = False) -> int:
+def spawn(
+    words: Sequence[str], streams: Mapping[int, int], own_group: bool = False, blocked: Iterable[int] | None = None
+) -> int:
     """Start a program and give its number. `streams` says which of its descriptors is which of ours; it inherits no
-    others but the standard ones, and the signals that Python ignores have their default actions.
+    others but the standard ones, and the signals that Python ignores have their default actions. It begins with the
+    signals `blocked`, or with those of this thread.
     """
     actions = [(os.POSIX_SPAWN_DUP2, ours, theirs) for theirs, ours in streams.items()]
     actions += [(os.POSIX_SPAWN_CLOSE, one) for one in _inherited()]
-    group = {"setpgroup": 0} if own_group else {}
-    return os.posix_spawn(words[0], words, os.environ, file_actions=actions, setsigdef=[SIGPIPE, SIGXFSZ], **group)
+    options = {"setpgroup": 0} if own_group else {}
+    if blocked is not None:
+        options["setsigmask"] = blocked
+    return os.posix_spawn(words[0], words, os.environ, file_actions=actions, setsigdef=[SIGPIPE, SIGXFSZ], **options)
 
 
 def _inherited() -> list[int]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 
 from schedlab.errors import UsageError
-from schedlab.system.child import Child, ended, spawn
+from schedlab.system.child import LOOK_SECONDS, Child, ended, spawn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 ELSEWHERE = "SCHEDLAB_AGENT"
 #: Seconds that an agent has to put everything back after it was asked to stop.
 GRACE_SECONDS = 30
+#: The sign (SI_KERNEL) of a signal that comes from the terminal, not from a process.
+FROM_KERNEL = 0x80
 #: Seconds that the restorer of a killed agent has to do it.
 RESTORER_SECONDS = 15
 #: What a restore finds that dead agents have left.
@@ -124,22 +126,39 @@ def through(arguments: Sequence[str], aside: bool = False) -> int:
     """Run the agent with this process's standard streams, for a command that a person sees; give its exit status.
     With `aside`, standard output is for something else: what would go there goes to standard error.
 
-    It is in the same process group: a signal from the terminal reaches the command, and what becomes of it is the
-    command's affair, so this process only waits.
+    It is in the same process group: a signal from the terminal reaches the agent and the command, and what becomes of
+    it is their affair. One that was sent to this process alone is passed on to the agent. This process only waits.
     """
     import _signal as signal
+    from _thread import get_native_id
 
-    handlers = {}
+    streams = {1: 2} if aside else {}
+    if get_native_id() != os.getpid():  # Only the main thread is asked to end.
+        return ended(spawn([_program(), *arguments], streams))
+    asked = {signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP}
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {*asked, signal.SIGCHLD})
     try:
-        for number in (signal.SIGINT, signal.SIGQUIT):
-            handlers[number] = signal.signal(number, lambda *_: None)
-    except ValueError:  # Only the main thread gets signals.
-        pass
-    try:
-        return ended(spawn([_program(), *arguments], {1: 2} if aside else {}))
+        pid = spawn([_program(), *arguments], streams, blocked=before)
+        while (status := ended(pid, os.WNOHANG)) is None:
+            _pass_on(pid, asked)
+        return status
     finally:
-        for number, before in handlers.items():
-            signal.signal(number, before)
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _pass_on(pid: int, asked: set[int]) -> None:
+    """Wait for a signal, and pass it on unless it came from the terminal. Those waited for are blocked."""
+    import _signal as signal
+
+    heard = {*asked, signal.SIGCHLD}
+    if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:
+        # Our parent ignores the ends of children on our behalf: the kernel does not report them.
+        found = signal.sigtimedwait(heard, LOOK_SECONDS)
+    else:
+        found = signal.sigwaitinfo(heard)
+    if found and found.si_signo in asked and found.si_code != FROM_KERNEL:
+        # It is there until its status is taken.
+        os.kill(pid, found.si_signo)
 
 
 def left_behind(restore: Callable[[], Any], remedy: str, may_live: float = 0.0) -> str:
