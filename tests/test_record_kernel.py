@@ -357,3 +357,18 @@ def test_without_root_the_message_says_what_would_permit_it(schedlab):
     assert done.returncode == 2
     assert "run as root" in done.stderr
     assert "sudo schedlab record" in done.stderr
+
+
+def test_tasks_of_a_recorded_command_are_seen_as_they_treat_themselves(tmp_path, schedlab):
+    """`taskset` and `chrt` change how a task is treated after the state at the start was taken."""
+    file, cpu = tmp_path / "bound.dat", min(os.sched_getaffinity(0))
+    words = ["sh", "-c", f"chrt -b 0 taskset -c {cpu} sleep 0.6 & wait"]
+    done = schedlab("record", "-o", file, "--", *words)
+    assert done.returncode == 0, done.stderr
+    (made,) = (task for task in state(file)["tasks"] if task["name"] == "sleep" and task["meanwhile"])
+    assert (made["policy"], made["processors"]) == (os.SCHED_BATCH, str(cpu))
+    written = schedlab("whatif", file, "--write", tmp_path / "mine.toml", "--allow-loss")
+    assert written.returncode == 0, written.stderr
+    job = next(line for line in (tmp_path / "mine.toml").read_text().splitlines() if line.startswith("sleep"))
+    assert 'policy = "batch"' in job
+    assert os.cpu_count() == 1 or "cpus = [" in job
