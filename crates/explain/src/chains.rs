@@ -6,7 +6,7 @@
 
 use crate::{
     explainer::Explainer,
-    processor::{Current, Run},
+    processor::Current,
     queues::within,
     slot::{IDLE, Slot, is_task},
     task::{Again, Before, State, Waking},
@@ -44,7 +44,7 @@ impl Explainer {
                 task.runs.record(to - from, to);
             }
             processor.ran += within(self.window, from, to);
-            processor.remember(Run { task: slot, from, to });
+            self.history.remember(slot, cpu, from, to);
             processor.since = to;
         } else {
             self.chains.unknown += 1;

@@ -1,6 +1,7 @@
 //! Takes the events of a recording one by one and keeps what is to be said of them.
 
 use crate::{
+    history::History,
     options::Options,
     queues::Queues,
     slot::{IDLE, Slot},
@@ -47,6 +48,7 @@ pub struct Explainer {
     pub(crate) queues: Queues,
     pub(crate) wakers: Wakers,
     pub(crate) worst: Worst,
+    pub(crate) history: History,
     pub(crate) timeline: Option<Box<Timeline>>,
     pub(crate) names: Vec<Box<str>>,
     pub(crate) seen: Seen,
@@ -76,6 +78,7 @@ impl Explainer {
             queues: Queues::new(0, (0, u64::MAX)),
             wakers: Wakers::default(),
             worst: Worst::default(),
+            history: History::default(),
             names: Vec::new(),
             seen: Seen::default(),
             chains: Chains::default(),

@@ -9,7 +9,8 @@
 //!   chains         where events are missing
 //!   tasks, task    tasks by number; state and sums of one; slot: its place
 //!   queues         processors with their runqueues, and wasted time
-//!   processor      one of them, with its last runs
+//!   processor      one of them
+//!   history        what ran on them, as far back as waits need
 //!   cause          why a wait ended
 //!   wakers         who wakes whom
 //!   worst          the longest waits, and what ran meanwhile
@@ -25,6 +26,7 @@ mod chains;
 mod distribution;
 mod explainer;
 mod groups;
+mod history;
 mod moves;
 mod options;
 mod packed;

@@ -14,7 +14,7 @@
 use crate::{
     cause::Cause,
     explainer::Explainer,
-    processor::{Current, Run},
+    processor::Current,
     queues::within,
     slot::{IDLE, NONE, Slot, is_task},
     task::{Again, Before, State, Waking},
@@ -51,10 +51,13 @@ impl Explainer {
             } else {
                 processor.ran += time;
             }
-            processor.remember(Run { task: prev, from: processor.since, to: now });
+            self.history.remember(prev, cpu, processor.since, now);
         }
         (processor.current, processor.since) = (Current::Known(event.other), now);
         processor.interrupts = Default::default();
+        if self.history.is_full() {
+            self.sum_up(now);
+        }
         if is_task(next) {
             self.enter(next, now, cpu);
         }
@@ -205,7 +208,19 @@ impl Explainer {
         let nothing = (0, 0, 0, false);
         let (others, idle, idle_elsewhere, forgotten) = nothing;
         let wait = Wait { task: slot, after, from, to, cpu, priority, ran, others, idle, idle_elsewhere, forgotten };
-        self.worst.add(wait, &self.queues.all);
+        self.worst.add(wait, &self.history, &self.queues.all);
+    }
+
+    /// Sums up what ran, but for what waits that go on may ask for.
+    #[cold]
+    fn sum_up(&mut self, now: u64) {
+        let begins = self.tasks.all.iter().flat_map(|task| {
+            let waits = task.state.waits() || task.waking.is_some();
+            // Of one that ran when it was woken, the wait before is taken up again.
+            let before = task.again.as_ref().and_then(|again| again.had.as_ref()).map(|(before, _)| before.since);
+            waits.then_some(task.since).into_iter().chain(before)
+        });
+        self.history.sum_up(begins.collect(), now, self.tasks.all.len());
     }
 
     /// A task is woken.

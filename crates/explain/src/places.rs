@@ -95,7 +95,7 @@ pub struct Waited {
     pub idle_us: f64,
     /// How long nothing ran on the other processors, in sum, us.
     pub idle_elsewhere_us: f64,
-    /// Whether runs at its beginning were no longer known when it ended.
+    /// Whether some of what ran is not known.
     pub cut: bool,
 }
 

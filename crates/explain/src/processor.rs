@@ -1,20 +1,10 @@
-//! A processor: what runs on it, how long its runqueue is, and its last runs.
+//! A processor: what runs on it, and how long its runqueue is.
 
-use crate::{blocks::Curve, cause::Interrupts, slot::Slot};
+use crate::{blocks::Curve, cause::Interrupts};
 use schedlab_traces::kernel::Pid;
 
-/// Runs of a processor that are remembered, to say what ran during a wait.
-const REMEMBERED: usize = 1024;
 /// Lengths of runqueues that are distinguished; longer ones count as the last.
 pub(crate) const LENGTHS: usize = 17;
-
-/// A task had the processor. The idle task is one, too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Run {
-    pub task: Slot,
-    pub from: u64,
-    pub to: u64,
-}
 
 /// What is known of who has the processor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,9 +47,6 @@ pub(crate) struct Processor {
     pub wasted: u64,
     /// The clock of such moments when it became free; see `queues`.
     pub free_since: Option<u64>,
-    runs: Vec<Run>,
-    /// Where the next run goes.
-    place: usize,
 }
 
 impl Processor {
@@ -81,48 +68,6 @@ impl Processor {
             curve: Curve::default(),
             wasted: 0,
             free_since: None,
-            runs: Vec::new(),
-            place: 0,
         }
-    }
-
-    /// Remembers a run.
-    #[inline]
-    pub fn remember(&mut self, run: Run) {
-        if self.runs.len() < REMEMBERED {
-            self.runs.push(run);
-        } else {
-            self.runs[self.place] = run;
-        }
-        self.place = (self.place + 1) % REMEMBERED;
-    }
-
-    /// The runs since a time, the last one first, and whether earlier ones of that time were forgotten.
-    pub fn runs_since(&self, time: u64) -> (Vec<Run>, bool) {
-        let (new, old) = self.runs.split_at(self.place.min(self.runs.len()));
-        let last_first = new.iter().rev().chain(old.iter().rev());
-        let found: Vec<Run> = last_first.copied().take_while(|run| run.to > time).collect();
-        let forgotten = found.len() == REMEMBERED && found.last().is_some_and(|run| run.from > time);
-        (found, forgotten)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_last_runs_are_remembered_and_forgotten_ones_are_said() {
-        let mut cpu = Processor::new(0);
-        for at in 0..10 {
-            cpu.remember(Run { task: 1, from: at, to: at + 1 });
-        }
-        assert_eq!(cpu.runs_since(7).0.iter().map(|run| run.from).collect::<Vec<_>>(), [9, 8, 7]);
-        for at in 10..REMEMBERED as u64 + 20 {
-            cpu.remember(Run { task: 1, from: at, to: at + 1 });
-        }
-        let (all, forgotten) = cpu.runs_since(0);
-        assert_eq!((all.len(), all[0].from, forgotten), (REMEMBERED, REMEMBERED as u64 + 19, true));
-        assert!(!cpu.runs_since(20).1);
     }
 }

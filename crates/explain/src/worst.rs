@@ -1,14 +1,16 @@
 //! The longest waits of runnable tasks, each with what had the processors meanwhile.
 
 use crate::{
-    processor::{Processor, Run},
+    history::History,
+    processor::Processor,
     slot::{IDLE, Slot},
     task::Waking,
 };
+use hashbrown::HashMap;
 
 /// Waits that are kept.
 const KEPT: usize = 10;
-/// Other processors that are looked at for each.
+/// Processors that are looked at for each, for what goes on there.
 const LOOKED_AT: usize = 1024;
 /// Tasks that are named for each.
 const NAMED: usize = 8;
@@ -42,7 +44,7 @@ pub(crate) struct Wait {
     /// How long that processor, and in sum the others, had nothing to run.
     pub idle: u64,
     pub idle_elsewhere: u64,
-    /// Whether runs of the wait's beginning are forgotten.
+    /// Whether some of what ran is forgotten.
     pub forgotten: bool,
 }
 
@@ -62,31 +64,21 @@ impl Worst {
 
     /// Adds one, as it ends on one of the processors.
     #[cold]
-    pub fn add(&mut self, mut wait: Wait, processors: &[Processor]) {
-        let here = processors.get(usize::from(wait.cpu)).map(|it| (usize::from(wait.cpu), it));
-        let others = processors.iter().enumerate().filter(|it| it.0 != usize::from(wait.cpu));
-        for (cpu, processor) in here.into_iter().chain(others.take(LOOKED_AT)) {
-            let (runs, forgotten) = processor.runs_since(wait.from);
-            // The current run is not remembered yet, unless it has just ended.
-            let current = (!processor.busy && processor.switches > 0).then_some((IDLE, processor.since));
-            let current = current.map(|(task, from)| Run { task, from, to: wait.to });
-            let part = |run: &Run| run.to.min(wait.to).saturating_sub(run.from.max(wait.from));
-            let here = cpu == usize::from(wait.cpu);
-            for run in runs.iter().chain(current.iter().filter(|_| !here)) {
-                match (run.task, here) {
-                    (IDLE, true) => wait.idle += part(run),
-                    (IDLE, false) => wait.idle_elsewhere += part(run),
-                    (task, true) => match wait.ran.iter_mut().find(|it| it.0 == task) {
-                        Some(it) => it.1 += part(run),
-                        None => wait.ran.push((task, part(run))),
-                    },
-                    _ => {}
-                }
+    pub fn add(&mut self, mut wait: Wait, history: &History, processors: &[Processor]) {
+        wait.forgotten = !history.knows(wait.from);
+        let mut ran = HashMap::new();
+        for part in history.between(wait.from, wait.to) {
+            match (part.task, part.cpu == wait.cpu) {
+                (IDLE, true) => wait.idle += part.time,
+                (IDLE, false) => wait.idle_elsewhere = wait.idle_elsewhere.saturating_add(part.time),
+                (task, true) => *ran.entry(task).or_default() += part.time,
+                (_, false) => continue,
             }
-            wait.forgotten |= here && forgotten;
+            wait.forgotten |= !part.exact;
         }
-        wait.ran.retain(|it| it.1 > 0);
-        wait.ran.sort_by_key(|it| std::cmp::Reverse(it.1));
+        wait.idle_elsewhere = wait.idle_elsewhere.saturating_add(idle_now(&wait, processors));
+        wait.ran = ran.into_iter().collect();
+        wait.ran.sort_unstable_by_key(|it| (std::cmp::Reverse(it.1), it.0));
         wait.others = wait.ran.iter().skip(NAMED).map(|it| it.1).sum();
         wait.ran.truncate(NAMED);
         let place = self.waits.partition_point(|it| it.to - it.from >= wait.to - wait.from);
@@ -96,4 +88,11 @@ impl Worst {
             self.least = self.waits[KEPT - 1].to - self.waits[KEPT - 1].from;
         }
     }
+}
+
+/// How long other processors were idle that still are: that is no run yet.
+fn idle_now(wait: &Wait, processors: &[Processor]) -> u64 {
+    let others = processors.iter().enumerate().take(LOOKED_AT).filter(|it| it.0 != usize::from(wait.cpu));
+    let idle = others.map(|it| it.1).filter(|processor| !processor.busy && processor.switches > 0);
+    idle.fold(0, |sum: u64, it| sum.saturating_add(wait.to.saturating_sub(it.since.max(wait.from))))
 }

@@ -323,6 +323,26 @@ fn the_worst_wait_says_what_ran_meanwhile_and_who_woke() {
 }
 
 #[test]
+fn of_a_long_wait_all_is_known_that_ran() {
+    let mut made = Made::default();
+    // Task 1 is preempted, and two others take turns for 30,000 runs. On another processor there are as many, and a task waits on and on.
+    made.switch(0, 1, 9, R, 8).switch(0, 0, 1, R, 2);
+    let mut now = 0;
+    for turn in 0..15_000 {
+        made.switch(now + 3, 0, 2, S, 3).switch(now + 4, 0, 3, R, 4).switch(now + 4 + turn % 2, 0, 4, S, 0);
+        made.switch(now + 5, 1, 8, R, 0).switch(now + 6, 1, 0, R, 8).switch(now + 10, 0, 0, R, 2);
+        now += 10;
+    }
+    made.switch(now + 1, 0, 2, S, 1);
+    let report = made.report();
+    let worst = &report.worst_waits[0];
+    assert_eq!((worst.task.pid, worst.wait_us, worst.cut), (1, 150_001.0, false));
+    let ran: Vec<_> = worst.ran.iter().map(|it| (it.task.pid, it.us)).collect();
+    assert_eq!(ran, [(2, 45_001.0), (3, 15_000.0), (4, 7500.0)]);
+    assert_eq!((worst.others_us, worst.idle_us, worst.idle_elsewhere_us), (0.0, 82_500.0, 15_000.0));
+}
+
+#[test]
 fn only_the_ten_longest_waits_are_kept() {
     let mut made = Made::default();
     let mut now = 0;

@@ -163,6 +163,10 @@ proptest! {
         let idle: f64 = report.processors.iter().map(|it| it.idle_s).sum();
         prop_assert!((busy + idle - 2.0 * report.span_s).abs() < 1e-9);
         prop_assert!(report.wasted_s <= idle + 1e-9);
+        for wait in &report.worst_waits {
+            let ran = wait.ran.iter().map(|it| it.us).sum::<f64>() + wait.others_us + wait.idle_us;
+            prop_assert!((ran - wait.wait_us).abs() < 1e-3 && !wait.cut, "{ran} of {wait:?}");
+        }
     }
 
     #[test]

@@ -231,7 +231,7 @@ def meanwhile(one: dict[str, Any]) -> str:
     if one["idle_elsewhere_us"]:
         parts.append(f"other processors were idle for {digits(one['idle_elsewhere_us'])} us")
     if one["cut"]:
-        parts.append("earlier runs were not kept")
+        parts.append("what else ran is not known")
     return ", ".join(parts)
 
 
