@@ -24,6 +24,7 @@ mod one_queue;
 mod overhead;
 mod preempts;
 mod realtime;
+mod realtime_placement;
 mod seeds;
 mod speeds;
 mod table;

@@ -73,6 +73,12 @@
 //! - Idle processors balance at the tick of the busy one that asks for it, after its own balancing; in the kernel the first of them does so for all,
 //!   itself last, while the busy one balances. A task that sleeps but stays in its queue does not move.
 //! - A sleep of months, after which the kernel forgets where a task was, does not occur here.
+//! - Real-time tasks go to processors by the rules of Linux, as in a kernel without clamps of utilisation: what cores can do is not
+//!   looked at. Under 5.10, too, a processor with a reservation's task counts as one with a better task; the kernel does that since 5.11.
+//!   A processor pulls where its real-time task leaves, where it becomes idle and at ticks; in the kernel only the first, and there the
+//!   others send it theirs. Of waiting tasks of equal priority the first of the list is sent elsewhere; in the kernel, the one that has
+//!   waited longest. Where the best waiting task may not use the processor that it needs, those after it are tried; in the kernel, none.
+//!   A processor that has stopped its real-time tasks (`rt_throttling`) takes none.
 //! - Tasks with a reservation (the policy `deadline`, SCHED_DEADLINE) run before real-time tasks: each is a constant bandwidth
 //!   server, the earliest deadlines of all processors run, and a budget is looked at only at ticks and when a task stops running,
 //!   as in the kernel without hrtick; what was used too much is taken from the next budget. All together get at most `rt_runtime` of
@@ -87,7 +93,8 @@
 //! ## References
 //!
 //! - Linux 5.10, 6.1: kernel/sched/fair.c (`update_curr`, `sched_slice`, `place_entity`, `check_preempt_tick`,
-//!   `check_preempt_wakeup`, `wakeup_preempt_entity`, `pick_next_entity`, `yield_task_fair`), kernel/sched/rt.c,
+//!   `check_preempt_wakeup`, `wakeup_preempt_entity`, `pick_next_entity`, `yield_task_fair`),
+//!   kernel/sched/rt.c (`select_task_rq_rt`, `find_lowest_rq`, `check_preempt_equal_prio`, `push_rt_task`), kernel/sched/cpupri.c,
 //!   kernel/sched/deadline.c (`update_dl_entity`, `update_curr_dl`, `grub_reclaim`, `push_dl_task`), kernel/sched/cpudeadline.c.
 //! - L. Abeni, G. Buttazzo: Integrating Multimedia Applications in Hard Real-Time Systems, RTSS 1998 (the server of a reservation).
 //!

@@ -85,6 +85,11 @@
 //! - The server of fair tasks (`fair_server`) is that of 6.17; from 6.18 on it waits again once its deadline has passed, but takes idle
 //!   time as in 6.17. On one processor it is followed from the first fair task on where a real-time task is among the first tasks of the
 //!   run; else from the first real-time task on.
+//! - Real-time tasks go to processors by the rules of Linux, as in a kernel without clamps of utilisation: what cores can do is not
+//!   looked at. A processor pulls where its real-time task leaves, where it becomes idle and at ticks; in the kernel only the first, and
+//!   there the others send it theirs. Of waiting tasks of equal priority the first of the list is sent elsewhere; in the kernel, the one
+//!   that has waited longest. Where the best waiting task may not use the processor that it needs, those after it are tried; in the
+//!   kernel, none. A processor that has stopped its real-time tasks (`rt_throttling`) takes none.
 //! - Tasks with a reservation (the policy `deadline`, SCHED_DEADLINE) run before real-time tasks: each is a constant bandwidth
 //!   server, the earliest deadlines of all processors run, and a budget is looked at only at ticks and when a task stops running,
 //!   as in the kernel without hrtick; what was used too much is taken from the next budget. All together get at most `rt_runtime` of
@@ -99,7 +104,8 @@
 //! ## References
 //!
 //! - Linux 6.18: kernel/sched/fair.c (`update_curr`, `place_entity`, `update_entity_lag`, `pick_eevdf`, `set_protect_slice`,
-//!   `dequeue_entity`, `requeue_delayed_entity`, `check_preempt_wakeup_fair`, `yield_task_fair`), kernel/sched/rt.c,
+//!   `dequeue_entity`, `requeue_delayed_entity`, `check_preempt_wakeup_fair`, `yield_task_fair`),
+//!   kernel/sched/rt.c (`select_task_rq_rt`, `find_lowest_rq`, `check_preempt_equal_prio`, `push_rt_task`), kernel/sched/cpupri.c,
 //!   kernel/sched/deadline.c (`dl_server_timer`, `update_dl_entity`, `update_curr_dl`, `grub_reclaim`, `push_dl_task`),
 //!   kernel/sched/cpudeadline.c, kernel/sched/autogroup.c.
 //! - I. Stoica, H. Abdel-Wahab, Earliest Eligible Virtual Deadline First, TR-95-22, Old Dominion University, 1995.

@@ -61,11 +61,14 @@ impl<L: FairClass> Linux<L> {
     /// Such a task leaves.
     #[inline(never)]
     pub fn leave_above(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Dequeue) {
+        let ran = cx.processors[cpu as usize].running == Some(task);
         if is_realtime(&cx.tasks[task as usize]) {
             self.realtime.dequeue(cx, cpu, task);
+            if ran && let Some(better) = self.realtime.pull(cx, cpu) {
+                cx.move_to(better, cpu); // balance_rt
+            }
             return;
         }
-        let ran = cx.processors[cpu as usize].running == Some(task);
         self.deadline.dequeue(cx, cpu, task, why, self.tree.h_nr_running(cpu) > 0);
         if ran {
             self.deadline.pull(cx, cpu);
@@ -76,7 +79,7 @@ impl<L: FairClass> Linux<L> {
     #[inline(never)]
     pub fn select_above(&mut self, cx: &Context<'_>, task: TaskId, last: CpuId, why: Enqueue) -> CpuId {
         match why {
-            _ if is_realtime(&cx.tasks[task as usize]) => self.realtime.select(cx, task, last),
+            _ if is_realtime(&cx.tasks[task as usize]) => self.select_task_rq_rt(cx, task, last),
             Enqueue::Wakeup => self.deadline.select(cx, &self.balancer.domains, task),
             _ => last,
         }
@@ -93,7 +96,7 @@ impl<L: FairClass> Linux<L> {
             return Some(false);
         }
         if is_realtime(other) {
-            return Some(self.realtime.beats(cx, cpu, woken, running));
+            return Some(self.wakeup_preempt_rt(cx, cpu, running, woken));
         }
         is_realtime(one).then_some(false)
     }
@@ -165,7 +168,7 @@ impl<L: FairClass> Linux<L> {
         }
         let task = self.realtime.pick(cx, cpu, others)?;
         if self.realtime.is_overloaded(cpu) {
-            self.realtime.push(cx, cpu, task);
+            self.push_rt_tasks(cx, cpu, task);
         }
         Some(task)
     }

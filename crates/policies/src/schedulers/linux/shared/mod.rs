@@ -9,6 +9,7 @@ pub(super) mod capacity;
 pub(super) mod change;
 pub(super) mod classes;
 pub(super) mod cpudl;
+pub(super) mod cpupri;
 pub(super) mod crowded;
 pub(super) mod deadline;
 pub(super) mod dl_entity;

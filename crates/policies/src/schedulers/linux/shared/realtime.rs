@@ -1,7 +1,7 @@
 //! The real-time class of Linux: SCHED_FIFO and SCHED_RR tasks in a list for each priority, before all others. A preempted
-//! task stays at the head of its list, a woken one joins the tail. So that a real-time task that never waits leaves something
-//! to the others, either the whole class has a limit of time in each period (`group`), or a server runs the others above
-//! it when they have starved for nearly a period (`fair_server.rs`).
+//! task stays at the head of its list, a woken one joins the tail. Several processors: `cpupri.rs`. So that a real-time task that
+//! never waits leaves something to the others, either the whole class has a limit of time in each period (`group`), or a server runs
+//! the others above it when they have starved for nearly a period (`fair_server.rs`).
 //!
 //! Long, because the class and its limit are one thing.
 
@@ -19,11 +19,12 @@ use schedlab_model::{
     processors::CpuSet,
     task::{CpuId, Policy, Task, TaskId},
 };
+use std::cmp::Ordering;
 
 /// The timer of the end of the period of the class's limit.
 pub const RT_PERIOD: u32 = 0;
 /// Priorities 1 to 99, the greater the better.
-const PRIORITIES: usize = 100;
+pub const PRIORITIES: usize = 100;
 
 /// What real-time tasks may use, and of which period.
 pub fn limit(params: &Params) -> (Nanos, Nanos) {
@@ -94,6 +95,10 @@ pub struct Realtime {
     queues: Vec<Ready>,
     /// Processors with more than one.
     overloaded: CpuSet,
+    /// By processor, where it sent a task last, having several to choose from (distribute_cpu_mask_prev).
+    pub distributed: Vec<CpuId>,
+    /// Where a processor sends tasks at present. Empty between hooks, and kept so that none allocates.
+    pub targets: CpuSet,
     /// Whether there has ever been any, or any with a reservation; most often there has not, and nothing here is to be done.
     pub known: bool,
 }
@@ -115,7 +120,7 @@ struct Ready {
 
 /// A priority as an index; tasks without one count as of the lowest.
 #[inline(always)]
-fn level(task: &Task) -> usize {
+pub fn level(task: &Task) -> usize {
     usize::from(task.priority.clamp(1, PRIORITIES as u8 - 1))
 }
 
@@ -182,6 +187,8 @@ impl Realtime {
             left: Vec::new(),
             queues: vec![Ready::new(server); processors.into()],
             overloaded: CpuSet::none(),
+            distributed: vec![0; processors.into()],
+            targets: CpuSet::none(),
             known: false,
         }
     }
@@ -388,61 +395,43 @@ impl Realtime {
         self.queues[cpu as usize].server.timer(cx, cpu)
     }
 
-    /// Whether a woken task of this class goes before a running one.
-    pub fn beats(&self, cx: &Context<'_>, cpu: CpuId, woken: TaskId, running: TaskId) -> bool {
+    /// A woken task of this class and a running one of any: which is preferred. The running one stays where the class may not run.
+    pub fn compare(&self, cx: &Context<'_>, cpu: CpuId, woken: TaskId, running: TaskId) -> Ordering {
         let (woken, running) = (&cx.tasks[woken as usize], &cx.tasks[running as usize]);
         let ready = &self.queues[cpu as usize];
-        if ready.throttled || ready.server.serves() {
-            return false;
+        match is_realtime(running) {
+            _ if ready.throttled || ready.server.serves() => Ordering::Less,
+            true => level(woken).cmp(&level(running)),
+            false => Ordering::Greater,
         }
-        !is_realtime(running) || level(woken) > level(running)
     }
 
-    /// The processor where a woken task should go: where it was, unless a task as good runs there and a task less
-    /// good elsewhere.
-    pub fn select(&self, cx: &Context<'_>, task: TaskId, last: CpuId) -> CpuId {
-        let task = &cx.tasks[task as usize];
-        let rank = |cpu: CpuId| match cx.processors[cpu as usize].running {
-            Some(running) if is_realtime(&cx.tasks[running as usize]) => level(&cx.tasks[running as usize]) + 1,
-            Some(running) if is_deadline(&cx.tasks[running as usize]) => usize::MAX,
-            Some(_) => 1,
-            None => 0,
-        };
-        if task.allowed.has(last) && rank(last) <= level(task) {
-            return last;
-        }
-        let lowest = task.allowed.iter().min_by_key(|&cpu| (rank(cpu), cpu != last)).unwrap_or(last);
-        let better = rank(lowest) <= level(task);
-        if better || !task.allowed.has(last) { lowest } else { last }
+    /// A waiting task goes to the head of its list. (requeue_task_rt)
+    pub fn put_first(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId) {
+        let (ready, task) = (&mut self.queues[cpu as usize], &cx.tasks[task as usize]);
+        ready.remove(&mut self.links, task);
+        ready.push(&mut self.links, task, true);
     }
 
-    /// Sends tasks that wait on a processor, the best first, to others where what runs or waits is less urgent. (push_rt_tasks)
-    pub fn push(&self, cx: &mut Context<'_>, cpu: CpuId, chosen: TaskId) {
+    /// The best task of a processor, running or not.
+    pub fn best(&self, cpu: CpuId) -> Option<TaskId> {
+        self.queues[cpu as usize].best()
+    }
+
+    /// The next best after one of its tasks.
+    pub fn next_best(&self, cx: &Context<'_>, cpu: CpuId, task: TaskId) -> Option<TaskId> {
+        let (ready, at) = (&self.queues[cpu as usize], level(&cx.tasks[task as usize]));
+        let below = ready.filled & ((1 << at) - 1);
+        let lower = || below.checked_ilog2().and_then(|at| ready.lists[at as usize].head());
+        ready.lists[at].after(&self.links, task).or_else(lower)
+    }
+
+    /// The priority of the best task of a processor, which no task of this class exceeds where the class may not run.
+    pub fn highest_prio(&self, cpu: CpuId) -> usize {
         let ready = &self.queues[cpu as usize];
-        let (mut filled, mut taken) = (ready.filled, CpuSet::only(cpu));
-        while filled != 0 {
-            let at = filled.ilog2() as usize;
-            filled &= !(1 << at);
-            for task in ready.lists[at].iter(&self.links).filter(|&task| task != chosen) {
-                let all = cx.tasks[task as usize].allowed.iter_without(&taken);
-                let Some(to) = all.min_by_key(|&cpu| self.rank(cx, cpu)) else { continue };
-                if self.rank(cx, to) <= at {
-                    taken.insert(to);
-                    cx.move_to(task, to);
-                }
-            }
-        }
-    }
-
-    /// How urgent what runs or waits on a processor is: of this class above its level, of another 1, of none 0. A processor where this
-    /// class may not run takes no task.
-    fn rank(&self, cx: &Context<'_>, cpu: CpuId) -> usize {
-        let (ready, running) = (&self.queues[cpu as usize], cx.processors[cpu as usize].running);
-        match ready.best() {
-            _ if ready.throttled || ready.server.serves() => usize::MAX,
-            _ if running.is_some_and(|running| is_deadline(&cx.tasks[running as usize])) => usize::MAX,
-            Some(best) => level(&cx.tasks[best as usize]) + 1,
-            None => running.is_some().into(),
+        match ready.filled.checked_ilog2() {
+            _ if ready.throttled || ready.server.serves() => PRIORITIES,
+            best => best.unwrap_or(0) as usize,
         }
     }
 
