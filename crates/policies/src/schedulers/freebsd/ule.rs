@@ -380,7 +380,7 @@ impl Scheduler for Ule {
 
     fn pass_ticks(&mut self, _: &Context<'_>, cpu: CpuId, running: TaskId, ticks: Ticks) {
         self.now += ticks.clock as i64;
-        (0..ticks.statistics).for_each(|_| self.processors[cpu as usize].queue.tick());
+        self.processors[cpu as usize].queue.pass_ticks(ticks.statistics);
         if let Some(thread) = &mut self.threads[running as usize] {
             thread.pass_ticks(ticks, self.now, &self.version.rules);
         }
@@ -395,7 +395,7 @@ impl Scheduler for Ule {
         self.now += ticks.clock as i64;
         self.pass_countdown(ticks.statistics);
         for processor in &mut self.processors {
-            (0..ticks.statistics).for_each(|_| processor.queue.tick());
+            processor.queue.pass_ticks(ticks.statistics);
         }
     }
 

@@ -24,6 +24,8 @@ pub struct GlobalQueue<const LISTS: usize> {
     shared: PriorityLists<LISTS>,
     /// The queues of single processors, each with the number of tasks in it.
     own: Vec<(PriorityLists<LISTS>, u32)>,
+    /// Tasks in all of these: most often there are none, and no idle processor looks for one.
+    bound: usize,
     /// The priority with which each task was last queued, and the processor whose queue it joined if it was bound.
     priorities: Vec<u16>,
     homes: Vec<Option<CpuId>>,
@@ -39,6 +41,7 @@ impl<const LISTS: usize> GlobalQueue<LISTS> {
             links: Links::default(),
             shared: PriorityLists::default(),
             own: vec![Default::default(); processors.into()],
+            bound: 0,
             priorities: Vec::new(),
             homes: Vec::new(),
             timer: Nanos::MAX,
@@ -71,6 +74,7 @@ impl<const LISTS: usize> GlobalQueue<LISTS> {
             let (lists, length) = &mut self.own[usize::from(home)];
             lists.add(&mut self.links, task, priority, end);
             *length += 1;
+            self.bound += 1;
         } else {
             self.shared.add(&mut self.links, task, priority, end);
         }
@@ -84,6 +88,7 @@ impl<const LISTS: usize> GlobalQueue<LISTS> {
             let (lists, length) = &mut self.own[usize::from(home)];
             lists.remove(&mut self.links, task, priority);
             *length -= 1;
+            self.bound -= 1;
         } else {
             self.shared.remove(&mut self.links, task, priority);
         }
@@ -161,7 +166,7 @@ impl<const LISTS: usize> GlobalQueue<LISTS> {
     pub fn take(&mut self, cx: &Context<'_>, cpu: CpuId) -> Option<TaskId> {
         let task = match self.best(cpu) {
             Some(task) => Some(task).filter(|&task| cx.tasks[task as usize].cpu == cpu),
-            None if self.own.len() > 1 => self.displaced(cx, cpu),
+            None if self.bound > 0 => self.displaced(cx, cpu),
             None => None,
         }?;
         self.remove(task);

@@ -134,6 +134,20 @@ impl Calendar {
         }
     }
 
+    /// That number of ticks at once: both days go on over those that are empty, and that of insertion to the next one.
+    pub fn pass_ticks(&mut self, ticks: u64) {
+        if self.inserting != self.removing {
+            return;
+        }
+        let empty = match self.full_days {
+            0 => u64::MAX,
+            full => full.rotate_right(self.removing.into()).trailing_zeros().into(),
+        };
+        let day = (u64::from(self.removing) + ticks.min(empty) % u64::from(DAYS)) as u8;
+        self.removing = day % DAYS;
+        self.inserting = (day + u8::from(ticks > empty)) % DAYS;
+    }
+
     /// Lists that go before the calendar.
     fn lists_before(&self) -> u64 {
         self.full_lists & ((1 << (self.first_batch / PRIORITIES_PER_LIST)) - 1)
@@ -207,5 +221,28 @@ impl Calendar {
     /// Whether any thread here meets the condition.
     pub fn any(&self, links: &Links, is: impl Fn(TaskId) -> bool) -> bool {
         self.lists.iter().chain(&self.days).any(|list| list.iter(links).any(&is))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ticks_that_are_passed_over_leave_the_days_that_each_of_them_would() {
+        let days = |it: &Calendar| (it.removing, it.inserting);
+        for (removing, ahead, ticks) in
+            (0..DAYS).flat_map(|day| (0..2).flat_map(move |n| (0..140).map(move |t| (day, n, t))))
+        {
+            for full in [0, 1, 1 << 63, 1 << 17 | 1 << 40, u64::MAX] {
+                let mut calendar = Calendar::new(0);
+                (calendar.removing, calendar.inserting) = (removing, (removing + ahead) % DAYS);
+                calendar.full_days = full;
+                let mut at_once = calendar.clone();
+                (0..ticks).for_each(|_| calendar.tick());
+                at_once.pass_ticks(ticks);
+                assert_eq!(days(&at_once), days(&calendar), "{ticks} ticks from {removing}, {ahead} ahead, {full:b}");
+            }
+        }
     }
 }
