@@ -109,6 +109,9 @@ struct Follower<'a, S> {
     /// Whether the policy wants a new choice.
     wished: bool,
     timers: Vec<(Nanos, u32)>,
+    /// When the last tick was; by task, whether it has given up its processor before.
+    ticked: Nanos,
+    turned: Vec<bool>,
     /// No task was chosen.
     idle: bool,
     /// The kernel does not report what real-time tasks are charged; until when the running one has been.
@@ -127,6 +130,8 @@ impl<'a, S: Scheduler> Follower<'a, S> {
         Follower {
             story,
             policy,
+            ticked: 0,
+            turned: vec![false; tasks.len()],
             view: View { tick: story.tick, tasks, groups: vec![Group::ROOT], ..View::of(1) },
             rng: Rng::stream(0, 0),
             wishes: Wishes::default(),
@@ -211,7 +216,7 @@ impl<'a, S: Scheduler> Follower<'a, S> {
             (self.now, self.next_tick) = (self.next_tick, self.next_tick + self.story.tick);
             self.charge_silently();
             if self.running().is_some() {
-                self.hook(|policy, cx| policy.tick(cx, 0));
+                self.tick();
             }
         }
         self.expire(to, to)?;
@@ -256,7 +261,7 @@ impl<'a, S: Scheduler> Follower<'a, S> {
         self.charge(look);
         if self.next_tick <= look.time {
             self.next_tick += self.story.tick;
-            self.hook(|policy, cx| policy.tick(cx, 0));
+            self.tick();
             return Ok(());
         }
         let switches = next.is_some_and(|next| matches!(next.kind, Kind::SwitchOut | Kind::SwitchIn));
@@ -277,6 +282,21 @@ impl<'a, S: Scheduler> Follower<'a, S> {
         }
     }
 
+    fn tick(&mut self) {
+        self.ticked = self.now;
+        self.hook(|policy, cx| policy.tick(cx, 0));
+    }
+
+    /// Whether a slice under SCHED_RR ends at this tick because one came before the recording, between the call that gave the task its policy and
+    /// its sleep: the kernel counts that for its first slice.
+    fn had_a_tick_before(&mut self, task: TaskId) -> bool {
+        let is_first = self.view.tasks[task as usize].policy == Policy::Rr && !self.turned[task as usize];
+        if is_first && self.now.saturating_sub(self.ticked) < AT_ONCE {
+            self.tick();
+        }
+        self.wished
+    }
+
     fn leaves(&mut self, event: &Event) -> Result<(), Difference> {
         let (task, why) = (event.task, event.flag);
         if self.running() != Some(task) || why == Leave::Stopped as u8 {
@@ -286,7 +306,8 @@ impl<'a, S: Scheduler> Follower<'a, S> {
             Dequeue::Sleep(Wait::Timer)
         } else if why == Leave::Exited as u8 {
             Dequeue::Exit
-        } else if self.wished {
+        } else if self.wished || self.had_a_tick_before(task) {
+            self.turned[task as usize] = true;
             self.hook(|policy, cx| policy.enqueue(cx, 0, task, Enqueue::Preempted));
             return Ok(());
         } else {

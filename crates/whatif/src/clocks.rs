@@ -30,6 +30,8 @@ pub(crate) struct Clock {
     last: u64,
     /// When this one had.
     pub end: u64,
+    /// The task that the timer woke.
+    maker: usize,
 }
 
 /// By task, how the clock ended it, if it did.
@@ -40,7 +42,7 @@ pub(crate) fn find(tasks: &[Task]) -> Vec<Option<Clock>> {
         let maker = task.parent.filter(|_| task.forked).and_then(|parent| newest.get(&parent)).copied();
         let clock = maker.zip(task.life.1).and_then(|(maker, end)| {
             let with_maker = clocks[maker].filter(|clock| (clock.timer..=clock.last).contains(&end));
-            with_maker.map(|clock| Clock { end, ..clock }).or_else(|| ended_by(&tasks[maker], task.life.0, end))
+            with_maker.map(|clock| Clock { end, ..clock }).or_else(|| ended_by(tasks, maker, task.life.0, end))
         });
         clocks.push(clock);
         newest.insert(task.pid, number);
@@ -49,24 +51,29 @@ pub(crate) fn find(tasks: &[Task]) -> Vec<Option<Clock>> {
 }
 
 /// How a task of that life was ended, by the waits of the one that made it.
-fn ended_by(maker: &Task, begin: u64, end: u64) -> Option<Clock> {
+fn ended_by(tasks: &[Task], maker: usize, begin: u64, end: u64) -> Option<Clock> {
     let life = end.saturating_sub(begin);
     let late = SOON.max(life / PART);
     let ends = |step: &Step| match *step {
         Step::Wait { from, to, cause: Cause::Timer } => {
             let slept = to.saturating_sub(from.max(begin));
             let ends = to <= end && end - to <= late && 10 * slept >= OF_TEN * life;
-            ends.then(|| Clock { timer: to, last: to.saturating_add(late), end })
+            ends.then(|| Clock { timer: to, last: to.saturating_add(late), end, maker })
         }
         _ => None,
     };
-    maker.steps.iter().rev().find_map(ends)
+    tasks[maker].steps.iter().rev().find_map(ends)
 }
 
-/// The steps of a task that the clock ended, but for its end: what it did since the timer came, and whom that woke.
+/// The steps of a task that the clock ended, but for its end: what it did since the timer came, whom that woke, and what it is taken to have found
+/// then of the one that ended it, which preempted it.
 pub(crate) fn without_end(steps: &[Step], clock: Clock, edges: &Edges) -> Vec<Step> {
     let goes_on = |step: &&Step| !matches!(step, Step::Wait { to, .. } if *to >= clock.timer);
-    let is_end = |step: &Step| edges.wakeup(step).is_some_and(|woken| woken.to >= clock.timer) || *step == Step::Exit;
+    let is_end = |step: &Step| match step {
+        Step::Exit => true,
+        Step::Found(_) => edges.waker(step) == Some(clock.maker),
+        _ => edges.wakeup(step).is_some_and(|woken| woken.to >= clock.timer),
+    };
     steps.iter().take_while(goes_on).filter(|step| !is_end(step)).copied().collect()
 }
 

@@ -200,8 +200,8 @@ impl History {
             self.recording.preemptions.push(event.time);
         }
         if event.other > 0 {
-            self.note_nested(event);
             self.measure_delay(event, idle);
+            self.note_nested(event);
             self.queue(event.other, None);
             let value = event.value;
             let idle = self.idle_elsewhere(cpu);

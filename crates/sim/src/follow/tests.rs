@@ -133,3 +133,24 @@ fn real_time_tasks_are_stopped_and_go_on_by_the_rules_of_the_policy() {
     let found = followed_as(&scenario, &real_time(second - 2 * TICK));
     assert_eq!(found.difference.unwrap().what, "they choose differently");
 }
+
+/// One tick came while the second task had its policy and had not gone to sleep yet: its first slice is shorter, and no other is.
+#[test]
+fn a_tick_before_the_recording_counts_for_the_first_slice_under_round_robin() {
+    let scenario = HOGS.replace(r#""steps""#, r#""policy": "rr", "priority": 10, "steps""#);
+    let turns = |lengths: &[u64]| {
+        let mut events = real_time(1_000_000_000);
+        events.truncate(5);
+        let mut ticks = 0;
+        for (turn, length) in (0..).zip(lengths) {
+            ticks += length;
+            events.push(event(ticks * TICK + SWITCHES, Kind::SwitchOut, turn % 2, 0));
+            events.push(event(ticks * TICK + SWITCHES, Kind::SwitchIn, (turn + 1) % 2, 0));
+        }
+        followed_as(&scenario, &events).difference.map(|difference| difference.what)
+    };
+    assert_eq!(turns(&[SLICE, SLICE, SLICE]), None);
+    assert_eq!(turns(&[SLICE, SLICE - 1, SLICE, SLICE]), None);
+    assert_eq!(turns(&[SLICE, SLICE - 2]), Some("only the kernel chooses anew"));
+    assert_eq!(turns(&[SLICE, SLICE - 1, SLICE, SLICE - 1]), Some("only the kernel chooses anew"));
+}

@@ -19,8 +19,6 @@ pub(super) struct Woken {
     /// When.
     pub at: u64,
     waking: Waking,
-    /// The task that woke it; none if something else did.
-    by: Option<Pid>,
     /// For which processor.
     cpu: u16,
 }
@@ -44,8 +42,7 @@ impl History {
             Cause::Task(_) => Waking::Task,
             _ => Waking::Interrupted,
         };
-        let by = matches!(cause, Cause::Task(_)).then_some(event.other);
-        self.woken.insert(event.task, Woken { at: self.now, waking, by, cpu });
+        self.woken.insert(event.task, Woken { at: self.now, waking, cpu });
     }
 
     /// What the wakeup of a task by a running one shows of processors that halt.
@@ -136,12 +133,11 @@ impl History {
         self.task(woken, State::Ready).steps.push(Step::Signal { edge, here: true });
     }
 
-    /// A task leaves its processor to another, which it may have woken.
+    /// A task leaves its processor to another.
     pub(super) fn note_nested(&mut self, event: &Event) {
         let (from, to, left) = (event.task, event.other, event.left());
-        let woken_by_it = self.woken.get(&to).is_some_and(|woken| woken.by == Some(from));
         if let Some(task) = self.known(from) {
-            task.nested = (left == Left::Runnable && woken_by_it).then_some((to, false));
+            task.nested = (left == Left::Runnable).then_some((to, false));
         }
         if let Some(task) = self.known(to) {
             // It goes on after the task that had preempted it.
