@@ -1,5 +1,6 @@
 """`schedlab whatif`: what another scheduler or setting would have done to the tasks of a recording."""
 
+from functools import reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -70,10 +71,9 @@ def verb(
     from schedlab.whatif.asked import Asked, Change
 
     form = chosen(json, csv, markdown)
-    changes = [*map(Change.read, change or ()), *map(Change.of_task, task or ())]
     numbered = tuple((name, _number(name, number)) for name, number in _pairs("--copies", copies, "nginx=2"))
     asked = Asked(
-        tuple(changes),
+        (*map(Change.read, change or ()), *map(Change.of_task, task or ())),
         (),
         processors,
         tuple(remove or ()),
@@ -82,8 +82,7 @@ def verb(
         tuple(group or ()),
         seeds,
     )
-    for text in set or ():
-        asked = asked.having(text)
+    asked = reduce(Asked.having, set or (), asked)
     refuse_unusual_but_pipes(recording, folders=True)
     refuse_unwritable(write=write)
     if write:
