@@ -9,7 +9,8 @@
 //!
 //! A kernel updates its clock, and reports it ([`Kind::Charged`]), at a tick, when a task wakes, and when it chooses. The first
 //! update from a tick's time on is the tick's, unless a task wakes just then. One that belongs to no tick, no wakeup and no
-//! switch is a choice of the running task. Some kernels (5.10) report none of a real-time task: it is charged the
+//! switch is a choice of the running task. Of the first slice of a task under SCHED_RR one tick may have come before its first sleep, which no event
+//! shows: it is taken for one where the kernel ends that slice a tick early. Some kernels (5.10) report none of a real-time task: it is charged the
 //! time between ticks and switches, and has all ticks.
 
 mod story;

@@ -42,8 +42,8 @@ fn a_server_that_ends_lets_its_clients_go_and_a_request_that_it_never_answers_co
     assert_eq!((leaves(&events, 0), leaves(&events, 1)), (vec![10, 135], vec![20, 75]));
 }
 
-/// A task that answers others in so many ns over connections to them, each of which has so many and answers in so long; on processors of
-/// their own.
+/// A task that answers others over connections to them, in `hub` ns; for each of these the number of connections and the time of an answer, ns.
+/// All have processors of their own.
 fn connected(hub: u64, ends: &[(u32, u64)], until: u64) -> Scenario {
     let answers = |number, length| stream(&[Act::Take(number), Act::Compute(length), Act::Answer(number)]);
     let ends = || (1..).zip(ends);
