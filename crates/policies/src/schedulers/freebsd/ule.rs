@@ -306,7 +306,10 @@ impl Scheduler for Ule {
             thread.priority = thread.user_priority;
         }
         let processor = &mut self.processors[cpu as usize];
-        processor.load += u32::from(matches!(why, Enqueue::New | Enqueue::Wakeup | Enqueue::Migrate));
+        if matches!(why, Enqueue::New | Enqueue::Wakeup | Enqueue::Migrate) {
+            processor.load += 1;
+            self.balancer.grown(processor.load);
+        }
         processor.lowpri = processor.lowpri.min(thread.priority);
         processor.idle &= thread.class == Class::Idle;
         thread.place = processor.queue.add(&mut self.links, task, thread.priority, preempted);
@@ -317,7 +320,9 @@ impl Scheduler for Ule {
         if cx.processors[cpu as usize].running != Some(task) {
             self.remove(cx, cpu, task);
         }
-        self.processors[cpu as usize].load -= 1;
+        let processor = &mut self.processors[cpu as usize];
+        self.balancer.shrinks(processor.load);
+        processor.load -= 1;
         match why {
             Dequeue::Sleep(wait) => {
                 if let Some(thread) = &mut self.threads[task as usize] {

@@ -44,6 +44,8 @@ pub struct Balancer {
     pub timer: (Nanos, CpuId),
     /// The least load from which an idle processor takes a thread (kern.sched.steal_thresh).
     pub steal_thresh: u32,
+    /// Processors with at least that load: where there are none, idle ones need not look.
+    crowded: u32,
     /// Ticks for which a thread's processor is taken to have its memory in its cache (kern.sched.affinity).
     pub affinity: i64,
     /// The groups: of 2007, cores with their threads; since, a tree.
@@ -70,6 +72,7 @@ impl Balancer {
             moving: None,
             timer: (Nanos::MAX, 0),
             steal_thresh: if version.today { 2 } else { processors.ilog2().min(3) },
+            crowded: 0,
             affinity: affinity.max(1),
             has_threads: cores.iter().any(|core| core.len() > 1),
             cores,
@@ -78,6 +81,18 @@ impl Balancer {
             takers: Vec::new(),
             planned: Vec::new(),
         }
+    }
+
+    /// A processor has that load, which is one more than before.
+    #[inline(always)]
+    pub fn grown(&mut self, load: u32) {
+        self.crowded += u32::from(load == self.steal_thresh);
+    }
+
+    /// A processor has that load, and will have one less.
+    #[inline(always)]
+    pub fn shrinks(&mut self, load: u32) {
+        self.crowded -= u32::from(load == self.steal_thresh);
     }
 
     /// Whether threads of a core are evened out in between (sched_balance_groups).
@@ -228,6 +243,9 @@ impl Ule {
             && let Some(sibling) = self.core_of(to).find(|&cpu| cpu != to && self.has_any_for(cx, cpu, to))
         {
             return self.spare(cx, sibling, to);
+        }
+        if self.balancer.crowded == 0 {
+            return None;
         }
         let load = |&cpu: &CpuId| self.processors[cpu as usize].load;
         let high = (0..self.processors.len() as CpuId).filter(|cpu| load(cpu) >= self.balancer.steal_thresh);
