@@ -226,6 +226,30 @@ def test_whatif_knows_what_tasks_that_are_woken_at_one_moment_would_do_on_more_p
         assert share["predicted"] == pytest.approx(truth, rel=0.025), recorded
 
 
+YIELDS = """
+machine = { preset = "uniform", clock = { hz = "1000/s" } }
+duration = "3s"
+seeds = [1]
+metrics = ["tasks.polite.share"]
+scheduler = { name = "eevdf" }
+workload.hog = { load = "spin", compute = "1000s", passes = "forever" }
+workload.polite = { passes = "forever", steps = [{ compute = { uniform = ["1ms", "2500us"] } }, "yield"] }
+"""
+
+
+def test_whatif_knows_tasks_that_yield(schedlab):
+    """Round robin gives the processor to the other task at each yield, and that keeps it for a slice."""
+    (schedlab.folder / "load.toml").write_text(YIELDS)
+    run = schedlab.json("run", "load.toml", "--trace", "run.recording")
+    recorded = run["cells"][0]["metrics"]["tasks.polite.share"]["mean"]
+    found = json.loads(schedlab.ok("whatif", "run.recording", "--json"))["groups"]["polite"]["share_pct"]
+    assert found["predicted"] == pytest.approx(recorded, abs=2)
+    other = ("--set", "scheduler.name=round_robin")
+    truth = schedlab.json("run", "load.toml", *other)["cells"][0]["metrics"]["tasks.polite.share"]["mean"]
+    share = json.loads(schedlab.ok("whatif", "run.recording", *other, "--json"))["groups"]["polite"]["share_pct"]
+    assert share["predicted"] == pytest.approx(truth, abs=0.5)
+
+
 SERVER = """
 duration = "3s"
 seeds = [1]

@@ -205,6 +205,13 @@ def test_without_a_change_the_replay_gives_the_recording(hogs, predicted):
     assert found["elapsed_s"] is None
 
 
+def test_a_group_without_tasks_is_named(hogs, predicted):
+    found = predicted(hogs, "--group", "both=a|b", "--group", "none=ab")
+    assert found["groups"]["both"]["share_pct"]["predicted"] == pytest.approx(100, abs=0.1)
+    (said,) = [one for one in found["cannot_tell"] if one["what"] == "none"]
+    assert said["why"] == "no task of the recording has a name that matches ab as a whole"
+
+
 def test_a_hog_alone_has_the_processor(hogs, predicted):
     share = predicted(hogs, "--remove", "b")["groups"]["a"]["share_pct"]
     assert share["predicted"] == pytest.approx(100, abs=1)

@@ -8,6 +8,7 @@
 //! signal     the edge of that number is there
 //! wait       until the edge is there; at once if it is
 //! until      a time of the recording's own (an arrival, a periodic timer); at once if it has passed
+//! yield      gives the processor to others that can go on
 //! sleep      so long from now on (a relative timer, a device)
 //! meet       until all tasks that have the meeting of that number have come to it
 //! ask        sends a request to the server of that number, and waits for its answer
@@ -51,6 +52,8 @@ pub enum Act {
     Take(u32),
     /// Answers the request that was taken of that server.
     Answer(u32),
+    /// Gives the processor to others, if there are any that the scheduler prefers then.
+    Yield,
     /// Ends.
     Exit,
 }
@@ -78,6 +81,7 @@ impl From<Act> for Packed {
             Act::Ask(server) => (6, 1 << SERVER | u64::from(server)),
             Act::Take(server) => (6, 2 << SERVER | u64::from(server)),
             Act::Answer(server) => (6, 3 << SERVER | u64::from(server)),
+            Act::Yield => (6, 4 << SERVER),
             Act::Meet(meeting) => (7, meeting.into()),
         };
         Packed(kind << BITS | number.min(NUMBER))
@@ -117,6 +121,7 @@ impl Packed {
             1 => Act::Ask(number as u32),
             2 => Act::Take(number as u32),
             3 => Act::Answer(number as u32),
+            4 => Act::Yield,
             _ => Act::Exit,
         }
     }
@@ -246,6 +251,7 @@ mod tests {
             Act::Ask(u32::MAX),
             Act::Take(0),
             Act::Answer(7),
+            Act::Yield,
             Act::Exit,
         ];
         for act in all {

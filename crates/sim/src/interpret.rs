@@ -26,6 +26,13 @@ pub(crate) enum Flow {
 }
 
 impl<S: Scheduler, O: Observer> Kernel<S, O> {
+    /// The running task lets others go before it (sched_yield).
+    pub fn give_way(&mut self, cpu: usize) -> Flow {
+        self.cpus[cpu].leaving = Enqueue::Yield;
+        self.wishes.resched.insert(cpu as CpuId);
+        Flow::Stop
+    }
+
     /// The running task's burst is over: goes on until it has a new one or leaves.
     #[cfg_attr(not(debug_assertions), inline(always))]
     pub fn advance(&mut self, cpu: usize) {
@@ -195,11 +202,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             }
             Instruction::Timer { timer, period, mode } => return self.timer(cpu, task, timer, period, mode),
             Instruction::Busy(length) => return self.be_busy(task, length),
-            Instruction::Yield => {
-                self.cpus[cpu].leaving = Enqueue::Yield;
-                self.wishes.resched.insert(cpu as CpuId);
-                return Flow::Stop;
-            }
+            Instruction::Yield => return self.give_way(cpu),
             Instruction::Mark(name) => {
                 self.emit(Kind::Mark, 0, cpu as CpuId, task, name.into(), 0);
                 return Flow::Continue;

@@ -91,6 +91,10 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                 let until = now.saturating_add(varied(length, jitter.time.min(length / 20), rng));
                 return Some(self.call(cpu, task, Call::Sleep(until)));
             }
+            Some(Act::Yield) => {
+                replayed.vacate(cpu, now);
+                return Some(self.give_way(cpu));
+            }
             Some(Act::Begin(stream)) => self.begin_stream(task, stream),
             Some(Act::Exit) => {
                 replayed.vacate(cpu, now);

@@ -11,9 +11,9 @@ use schedlab_model::replay::{Act, Connections, Jitter, Packed, Replay, Stream};
 use serde::{Deserialize, Serialize};
 use std::io::{self, ErrorKind, Read, Write};
 
-const MAGIC: &[u8; 16] = b"schedlab work 4\n";
-/// Files from before there were servers, inboxes and connections.
-const BEFORE: [&[u8; 16]; 3] = [b"schedlab work 1\n", b"schedlab work 2\n", b"schedlab work 3\n"];
+const MAGIC: &[u8; 16] = b"schedlab work 5\n";
+/// Files from before there were servers, inboxes, connections and yields.
+const BEFORE: [&[u8; 16]; 4] = [b"schedlab work 1\n", b"schedlab work 2\n", b"schedlab work 3\n", b"schedlab work 4\n"];
 /// Longest head, bytes: names of some 100,000 tasks.
 const LONGEST_HEAD: usize = 1 << 24;
 /// Most acts: 2 GiB of them.
@@ -193,6 +193,7 @@ mod tests {
             Just(Act::Ask(0)),
             Just(Act::Take(0)),
             Just(Act::Answer(0)),
+            Just(Act::Yield),
             Just(Act::Exit),
         ]
     }

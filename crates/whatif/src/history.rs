@@ -20,11 +20,12 @@ use crate::{
     halting::{self, Halting},
     pairing::{Pairing, Shown},
     treatment::{Places, Policy},
+    yields::{Came, Shown as Yields, Yield},
 };
 use hashbrown::HashMap;
 use picked::Usual;
 use schedlab_model::replay::Waking;
-use schedlab_traces::kernel::{Event, Kind, Left, Listener, Pid};
+use schedlab_traces::kernel::{Call, Event, Kind, Left, Listener, Pid};
 use std::mem;
 use task::State;
 use wakeups::{AT_ONCE, Woken};
@@ -43,6 +44,8 @@ struct Processor {
     /// When a task came from idle that has not been charged since.
     came: Option<u64>,
     handling: Handling,
+    /// What came to it since its task did.
+    besides: Came,
 }
 
 /// A switch from that task that was not recorded: not before `from`, and taken to have been when the next one came.
@@ -70,6 +73,8 @@ pub struct History {
     woken: HashMap<Pid, Woken>,
     /// How long before they come tasks are charged from.
     picked: Usual,
+    /// The processors' timers are recorded, and so the ticks.
+    ticks: bool,
 }
 
 impl History {
@@ -82,6 +87,7 @@ impl History {
         let locks = all.locks().unwrap_or(false);
         let lasting = self.recording.lasting();
         for task in &mut self.recording.tasks {
+            task.settle_yields(self.ticks);
             task.locks = task.pairing.shown.locks().unwrap_or(locks);
             if let State::Running(_, since, _) = task.state {
                 task.computed += end.saturating_sub(since);
@@ -154,6 +160,7 @@ impl History {
                 queued,
                 charged,
                 locks: false,
+                yields: Yields::default(),
             });
             tasks.len() - 1
         });
@@ -170,9 +177,9 @@ impl History {
         if self.processors.len() <= at {
             self.processors.resize(at + 1, None);
         }
-        let handling = Handling::default();
+        let (handling, besides) = (Handling::default(), Came::default());
         let (running, waiting) = (Event::NO_TASK, 0);
-        let unknown = Processor { running, idle: None, heard: 0, waiting, unseen: None, came: None, handling };
+        let unknown = Processor { running, idle: None, heard: 0, waiting, unseen: None, came: None, handling, besides };
         self.processors[at].get_or_insert(unknown)
     }
 
@@ -180,6 +187,7 @@ impl History {
         let (now, cpu, left) = (self.now, event.cpu, event.left());
         let processor = self.processor(cpu);
         processor.handling.switched();
+        let unexplained = processor.besides.leaves() && event.other > 0;
         (processor.running, processor.unseen) = (event.other, None);
         processor.came = (event.task == 0).then_some(now);
         let idle = mem::replace(&mut processor.idle, (event.other == 0).then_some(now));
@@ -190,7 +198,7 @@ impl History {
             if let Some(woken) = self.preempts_at_once(event) {
                 self.give_way(event.task, woken);
             }
-            self.leave(event.task, cpu, now, left);
+            self.leave(event.task, cpu, now, left, unexplained);
             if event.value != 0 {
                 self.task(event.task, State::Ready).policy = Policy::of((event.value >> 32) as i32);
             }
@@ -247,7 +255,8 @@ impl History {
         let woken = self.woken.remove(&pid).filter(|woken| woken.leaves_idle(cpu, idle)).map(|woken| woken.at);
         self.processor(cpu).unseen = Some(Unseen { before, from, came, woken });
         self.recording.repaired += 1;
-        self.leave(before, cpu, came, Left::Runnable);
+        self.processor(cpu).besides.reason(); // nothing is known of what came
+        self.leave(before, cpu, came, Left::Runnable, false);
         self.queue(before, None); // it may have gone to sleep
         if let Some(task) = self.known(before) {
             (task.lost, task.vanished) = (true, true);
@@ -292,8 +301,8 @@ impl History {
         others.filter_map(|(_, processor)| processor.as_ref()?.idle).min()
     }
 
-    /// A task leaves its processor.
-    fn leave(&mut self, pid: Pid, cpu: u16, now: u64, left: Left) {
+    /// A task leaves its processor; whether without a reason, if it could go on.
+    fn leave(&mut self, pid: Pid, cpu: u16, now: u64, left: Left, unexplained: bool) {
         let Some(task) = self.known(pid) else { return };
         let State::Running(_, since, woken) = task.state else { return };
         task.computed += now.saturating_sub(since);
@@ -301,7 +310,8 @@ impl History {
         task.state = match left {
             Left::Runnable => {
                 task.compute();
-                task.steps.push(Step::Preempted);
+                task.yields.left(unexplained);
+                task.steps.push(if unexplained { Step::Yielded(Yield::Unexplained) } else { Step::Preempted });
                 State::Ready
             }
             Left::Dead => {
@@ -428,6 +438,24 @@ impl History {
         }
     }
 
+    /// A task calls the kernel to yield.
+    fn yields(&mut self, pid: Pid) {
+        let now = self.now;
+        let Some(task) = self.known(pid) else { return };
+        let State::Running(_, since, _) = &mut task.state else { return };
+        task.computed += now.saturating_sub(mem::replace(since, now));
+        task.compute();
+        task.yields.called();
+        task.steps.push(Step::Yielded(Yield::Called));
+    }
+
+    /// Something came to a processor that may make its kernel choose anew.
+    fn comes(&mut self, cpu: u16) {
+        if let Some(Some(processor)) = self.processors.get_mut(usize::from(cpu)) {
+            processor.besides.reason();
+        }
+    }
+
     /// An interrupt took time from the current task.
     fn interrupted(&mut self, cpu: u16, length: u64) {
         let running = self.processor(cpu).running;
@@ -444,6 +472,15 @@ impl Listener for History {
         self.now = event.time.saturating_sub(begin).max(self.now);
         if let Some(current) = current(event) {
             self.is_current(event.cpu, current);
+        }
+        match event.kind {
+            Kind::Waking | Kind::Woken | Kind::New | Kind::Migrate => self.comes(event.value as u16),
+            Kind::IrqEntry | Kind::VectorEntry | Kind::TimerExpire => {
+                self.ticks |= event.kind != Kind::IrqEntry;
+                self.comes(event.cpu);
+            }
+            Kind::SyscallEnter if event.call() == Call::Yield => self.yields(event.task),
+            _ => {}
         }
         match event.kind {
             Kind::Switch => self.switch(event),

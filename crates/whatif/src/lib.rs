@@ -13,6 +13,7 @@
 //!   treatment nice, policy and processors of each task, as far as the recording shows them
 //!   placing   how tasks are treated in an experiment
 //!   groups    names of control groups, and what they limit
+//!   yields    which tasks give their processors to others by themselves
 //!   work      histories as streams of acts (`model::replay`)
 //!   tick      the length of the kernel's clock tick, from when it preempted
 //!   document  work as an experiment
@@ -41,6 +42,7 @@ mod tick;
 mod timers;
 mod treatment;
 mod work;
+mod yields;
 
 pub use calls::Server;
 pub use causes::{Cause, Override};
@@ -54,3 +56,4 @@ pub use tick::tick;
 pub use timers::Timers;
 pub use treatment::{Policy, Treatment};
 pub use work::{Causes, Wish, Work, work};
+pub use yields::Yield;

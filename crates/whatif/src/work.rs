@@ -4,6 +4,7 @@
 //! recorded                                      replayed
 //! computed                                      compute
 //! woke another task that waited                 signal of that edge
+//! gave its processor to others                  yields, too
 //! waited, until another task woke it            wait for that edge
 //!         until all tasks of a barrier came     meets them; so does the last
 //!         until its server answered             asks it, and waits for that
@@ -190,8 +191,7 @@ fn acts(
     begun: &mut [bool],
 ) -> (Vec<Packed>, Causes) {
     let waits: Vec<(u64, u64)> = task.steps.iter().filter_map(timer_wait).collect();
-    let timeouts = has_timeouts(task, waits.len());
-    let timers = if timeouts { Timers::Relative } else { timers(&waits) };
+    let alone = Alone::of(task, &waits);
     let mut causes = Causes::default();
     let mut acts = Vec::with_capacity(steps.len());
     for step in steps {
@@ -201,6 +201,7 @@ fn acts(
             Step::Signal { edge, .. } => Act::Signal(edge),
             Step::Found(edge) if signalled[edge as usize] => Act::Wait(edge),
             Step::Found(_) => continue,
+            Step::Yielded(_) => Act::Yield,
             Step::Exit => Act::Exit,
             Step::Meet { number, waited } => {
                 causes.tasks += u32::from(waited.is_some() && treat != Some(Override::Open));
@@ -233,20 +234,20 @@ fn acts(
             },
             Step::Wait { from, to, cause } => {
                 let cause = match cause {
-                    Cause::Task(edge) if !signalled[edge as usize] => Cause::Unknown,
+                    Cause::Task(edge) if !signalled[edge as usize] => Cause::Outside, // it was left out
                     known => known,
                 };
                 match treat {
                     Some(Override::Open) => Act::Until(to),
                     Some(Override::Closed) if !matches!(cause, Cause::Task(_)) => Act::Sleep(to - from),
-                    _ => wait(cause, from, to, timers, &mut causes),
+                    _ => wait(cause, from, to, alone, &mut causes),
                 }
             }
         };
         acts.push(act.into());
     }
     causes.missed = if causes.absolute > 0 { missed(&waits) } else { 0 };
-    causes.irregular = if irregular(&waits) && !timeouts { causes.relative } else { 0 };
+    causes.irregular = if irregular(&waits) && !alone.timeouts { causes.relative } else { 0 };
     (acts, causes)
 }
 
@@ -300,21 +301,42 @@ fn timer_wait(step: &Step) -> Option<(u64, u64)> {
     }
 }
 
-/// Whether timers end its waits only where no other task has: their times are not the task's own.
-fn has_timeouts(task: &Task, by_timers: usize) -> bool {
+/// How a task's waits are taken that other tasks do not end.
+#[derive(Clone, Copy)]
+struct Alone {
+    timers: Timers,
+    /// Timers are timeouts: they are rare among its waits for other tasks, and their times are not the task's own.
+    timeouts: bool,
+    /// Those of unknown cause are as rare: another task ended them, too, and they last as long as they did.
+    strays: bool,
+}
+
+impl Alone {
+    /// Of a task with these waits for timers.
+    fn of(task: &Task, waits: &[(u64, u64)]) -> Alone {
+        let timeouts = is_rare(task, waits.len());
+        let is_unknown = |step: &&Step| matches!(step, Step::Wait { cause: Cause::Unknown, .. });
+        let strays = is_rare(task, task.steps.iter().filter(is_unknown).count());
+        Alone { timers: if timeouts { Timers::Relative } else { timers(waits) }, timeouts, strays }
+    }
+}
+
+/// Whether that many of its waits are rare among those for other tasks.
+fn is_rare(task: &Task, waits: usize) -> bool {
     let is_by_task =
         |step: &&Step| matches!(step, Step::Wait { cause: Cause::Task(_), .. } | Step::Meet { waited: Some(_), .. });
     let by_tasks = task.steps.iter().filter(is_by_task).count();
-    RARE * by_timers <= by_tasks
+    RARE * waits <= by_tasks
 }
 
-fn wait(cause: Cause, from: u64, to: u64, timers: Timers, causes: &mut Causes) -> Act {
-    let (act, count) = match (cause, timers) {
+fn wait(cause: Cause, from: u64, to: u64, alone: Alone, causes: &mut Causes) -> Act {
+    let (act, count) = match (cause, alone.timers) {
         (Cause::Task(edge), _) => (Act::Wait(edge), &mut causes.tasks),
         (Cause::Timer, Timers::Absolute) => (Act::Until(to), &mut causes.absolute),
         (Cause::Timer, Timers::Relative) => (Act::Sleep(to - from), &mut causes.relative),
         (Cause::Device, _) => (Act::Sleep(to - from), &mut causes.devices),
         (Cause::Outside, _) => (Act::Until(to), &mut causes.outside),
+        (Cause::Unknown, _) if alone.strays => (Act::Sleep(to - from), &mut causes.unknown),
         (Cause::Unknown, _) => (Act::Until(to), &mut causes.unknown),
     };
     *count += 1;

@@ -63,7 +63,12 @@ class Prediction:
             if number.why_not and number.recorded is not None
         ]
         late = [{"what": "elapsed", "why": self.elapsed.why_not}] if self.elapsed and self.elapsed.why_not else []
-        return [*late, *_whole(refused, self.groups), *self._unknown(), *self._missed()]
+        return [*late, *self._nameless(), *_whole(refused, self.groups), *self._unknown(), *self._missed()]
+
+    def _nameless(self) -> Iterator[dict[str, str]]:
+        for name, _, pattern in (group.partition("=") for group in self.asked.groups):
+            if not self.prepared.recorded["groups"][name]["tasks"]:
+                yield {"what": name, "why": f"no task of the recording has a name that matches {pattern} as a whole"}
 
     def _unknown(self) -> Iterator[dict[str, str]]:
         for name, ended in self.causes.items():

@@ -68,7 +68,7 @@ pub const SETS: [Set; 7] = [
     },
     Set {
         name: "syscalls",
-        meaning: "entry and exit of calls that wait: every system call of the host becomes slower",
+        meaning: "entry and exit of calls that wait or yield: every system call of the host becomes slower",
         usual: false,
         events: &[
             "syscalls:sys_enter_futex",
@@ -109,6 +109,8 @@ pub const SETS: [Set; 7] = [
             "syscalls:sys_exit_fsync",
             "syscalls:sys_enter_fdatasync",
             "syscalls:sys_exit_fdatasync",
+            "syscalls:sys_enter_sched_yield",
+            "syscalls:sys_exit_sched_yield",
         ],
     },
     Set {

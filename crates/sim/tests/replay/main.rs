@@ -88,6 +88,15 @@ fn a_task_that_is_faster_than_it_was_goes_on_at_once_unless_it_keeps_times() {
 }
 
 #[test]
+fn a_task_that_yields_goes_on_after_the_others() {
+    let yields = stream(&[Act::Compute(10), Act::Yield, Act::Compute(10), Act::Exit]);
+    let events = run(&scenario(vec![yields.clone(), yields.clone()], 100, "round_robin", 1, 1000));
+    assert_eq!([leaves(&events, 0), leaves(&events, 1)], [[30], [40]]);
+    let alone = run(&scenario(vec![yields], 100, "round_robin", 1, 1000));
+    assert_eq!(leaves(&alone, 0), [20]);
+}
+
+#[test]
 fn an_answer_that_is_there_is_not_waited_for() {
     let early = stream(&[Act::Signal(0), Act::Exit]);
     let late = stream(&[Act::Compute(10), Act::Wait(0), Act::Compute(10), Act::Exit]);

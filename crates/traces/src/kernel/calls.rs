@@ -1,4 +1,4 @@
-//! What system calls are about, as far as it says why a task sleeps in one: a lock, or data of another task.
+//! What system calls are about, as far as it says why a task leaves its processor in one: a lock, data of another task, or its own wish.
 //!
 //! An event of a single call (`syscalls:sys_enter_futex`) has the call's name. One of all calls (`raw_syscalls:sys_enter`) has its number,
 //! which depends on the processor's architecture.
@@ -18,6 +18,8 @@ pub enum Call {
     Send,
     /// To wait until any of several can be read or written.
     Poll,
+    /// To give the processor to others.
+    Yield,
 }
 
 /// Whose numbers of system calls a file has.
@@ -70,6 +72,7 @@ const CALLS: &[(&str, Call, usize, usize)] = &[
     ("epoll_wait", Call::Poll, 232, NONE),
     ("epoll_pwait", Call::Poll, 281, 22),
     ("epoll_pwait2", Call::Poll, 441, 441),
+    ("sched_yield", Call::Yield, 24, 124),
 ];
 
 impl Machine {
@@ -126,6 +129,7 @@ mod tests {
         assert_eq!((x86.call(202), arm.call(202)), (Call::Futex, Call::Receive), "futex, accept");
         assert_eq!((x86.call(0), arm.call(63), arm.call(0)), (Call::Receive, Call::Receive, Call::Other));
         assert_eq!((x86.call(u64::MAX), arm.call(u64::MAX)), (Call::Other, Call::Other));
+        assert_eq!((x86.call(24), arm.call(124)), (Call::Yield, Call::Yield));
         assert_eq!(Machine::named("s390x").call(202), Call::Other);
     }
 }

@@ -199,6 +199,7 @@ impl Event {
             2 => Call::Receive,
             3 => Call::Send,
             4 => Call::Poll,
+            5 => Call::Yield,
             _ => Call::Other,
         }
     }

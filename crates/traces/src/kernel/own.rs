@@ -6,7 +6,7 @@
 use super::delivery::Delivery;
 use super::state::{self, State};
 use super::tasks::Source;
-use super::{Context, Event, Head, Kind, Left, Listener, Loss, Pid, ReadError, Recorded};
+use super::{Call, Context, Event, Head, Kind, Left, Listener, Loss, Pid, ReadError, Recorded};
 use crate::Names;
 use crate::recording::{Reader, RecordingError};
 use schedlab_model::event::{self as model, Attributes, Leave, NO_TASK, Waker};
@@ -220,6 +220,20 @@ impl<L: Listener> Own<'_, L> {
     }
 
     fn leaves(&mut self, of: &model::Event, task: Pid) {
+        if of.flag == Leave::Yielded as u8 {
+            let bits = Event::bits(Call::Yield as u8, Context::Task);
+            let (value, other) = (u64::MAX, task);
+            self.deliver(Event {
+                time: of.time,
+                value,
+                task,
+                other,
+                extra: 0,
+                cpu: of.cpu,
+                kind: Kind::SyscallEnter,
+                bits,
+            });
+        }
         let left = match of.flag {
             flag if flag == Leave::Blocked as u8 => Left::Sleeping,
             flag if flag == Leave::Exited as u8 => Left::Dead,

@@ -386,6 +386,7 @@ fn one_call(name: &[u8]) -> Option<Read> {
         Call::Receive => one_call_of::<{ Call::Receive as u8 }>,
         Call::Send => one_call_of::<{ Call::Send as u8 }>,
         Call::Poll => one_call_of::<{ Call::Poll as u8 }>,
+        Call::Yield => one_call_of::<{ Call::Yield as u8 }>,
         Call::Other => one_call_of::<{ Call::Other as u8 }>,
     })
 }

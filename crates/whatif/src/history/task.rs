@@ -6,6 +6,7 @@ use crate::{
     pairing::Pairing,
     timers::median,
     treatment::{Places, Policy, Treatment},
+    yields::{Shown, Yield},
 };
 use schedlab_traces::kernel::{Left, Pid};
 
@@ -72,6 +73,8 @@ pub enum Step {
     },
     /// Another task ran instead, though it could have gone on.
     Preempted,
+    /// The same, but as it seems by its own wish: see `yields`.
+    Yielded(Yield),
     /// Made that task.
     Fork(Pid),
     /// Ended.
@@ -143,6 +146,8 @@ pub struct Task {
     pub(super) charged: u64,
     /// Whether what it waits for are locks.
     pub(super) locks: bool,
+    /// How it left its processors while it could go on.
+    pub(super) yields: Shown,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -185,6 +190,17 @@ impl Task {
         for at in self.doubtful.drain(..) {
             if let Step::Wait { cause, .. } = &mut self.steps[at] {
                 *cause = Cause::Outside;
+            }
+        }
+    }
+
+    /// Where it left by its own wish only as it seemed, it was preempted.
+    pub(super) fn settle_yields(&mut self, ticks: bool) {
+        for step in &mut self.steps {
+            if let Step::Yielded(how) = *step
+                && !self.yields.is_yield(how, ticks)
+            {
+                *step = Step::Preempted;
             }
         }
     }
@@ -241,7 +257,7 @@ impl Task {
 
     /// It has come so much later: what it computed first since then was shorter.
     pub(super) fn come_later(&mut self, mut time: u64) {
-        let stands = |step: &Step| matches!(step, Step::Wait { .. } | Step::Preempted);
+        let stands = |step: &Step| matches!(step, Step::Wait { .. } | Step::Preempted | Step::Yielded(_));
         let first = self.steps.iter().rposition(stands).map_or(0, |at| at + 1);
         for step in &mut self.steps[first..] {
             if let Step::Compute(length) = step {

@@ -4,6 +4,8 @@ mod barriers;
 mod calls;
 mod connections;
 mod inboxes;
+mod strays;
+mod yields;
 
 use super::*;
 use schedlab_traces::kernel::Context;

@@ -126,7 +126,7 @@ impl History {
             task.went_on += usize::from(again);
             return;
         }
-        let acts = |step: &Step| !matches!(step, Step::Compute(_) | Step::Preempted);
+        let acts = |step: &Step| !matches!(step, Step::Compute(_) | Step::Preempted | Step::Yielded(_));
         let at = task.steps.iter().rposition(acts).map_or(0, |at| at + 1);
         task.steps.insert(at, Step::Found(edge));
         self.recording.edges += 1;

@@ -1,10 +1,9 @@
 //! Copies of tasks: what several would do that do what one did.
 
-use super::{Causes, Wish, Work, timer_wait, wait};
+use super::{Alone, Causes, Wish, Work, timer_wait, wait};
 use crate::{
     causes::Cause,
     history::{Recording, Step, Task},
-    timers::timers,
 };
 use hashbrown::HashSet;
 use schedlab_model::replay::{Act, Packed, Stream};
@@ -25,12 +24,13 @@ pub(super) fn add<'a>(
         let serves = servers.contains(&at);
         let steps = if serves { &task.steps } else { steps(at) };
         let waits: Vec<(u64, u64)> = task.steps.iter().filter_map(timer_wait).collect();
-        let timers = timers(&waits);
+        let alone = Alone::of(task, &waits);
         let act = |step: &Step| match *step {
             Step::Compute(length) => Some(Act::Compute(length)),
             Step::Wait { from, to, cause: Cause::Task(_) } => Some(Act::Sleep(to - from)),
-            Step::Wait { from, to, cause } => Some(wait(cause, from, to, timers, &mut Causes::default())),
+            Step::Wait { from, to, cause } => Some(wait(cause, from, to, alone, &mut Causes::default())),
             Step::Meet { waited: Some((from, to)), .. } => Some(Act::Sleep(to - from)),
+            Step::Yielded(_) => Some(Act::Yield),
             Step::Exit => Some(Act::Exit),
             Step::Meet { .. } | Step::Signal { .. } | Step::Fork(_) | Step::Found(_) | Step::Preempted => None,
             Step::Ask { server, .. } => Some(Act::Ask(server)),
