@@ -1,10 +1,10 @@
 //! Linux 1.0: what counters of ticks lead to. The clock has 100 ticks a second, so a priority of 15 is 150 ms.
 
-use schedlab_model::{MILLISECOND, Nanos, event::Kind, task::TaskId};
+use schedlab_model::{MILLISECOND, Nanos, SECOND, event::Kind, task::TaskId};
 use schedlab_policies::schedulers::Linux10;
 use schedlab_testing::schedulers::{
     Run,
-    measure::{Latency, assert_near, copes_with_every_class, on, turns},
+    measure::{Latency, assert_near, copes_with_every_class, on, share, turns},
 };
 
 schedlab_testing::test_scheduler!(Linux10);
@@ -85,10 +85,23 @@ fn a_child_has_half_of_its_parents_counter_and_the_parent_keeps_its_own() {
 }
 
 #[test]
-fn an_idle_processor_pulls_a_task_that_waits() {
+fn a_round_begins_where_no_task_that_waits_has_ticks_left_whatever_runs() {
     let run = two(r#"workload.h = { load = "spin", compute = "200ms", count = 3 }"#);
+    // The first two use their 15 ticks up, to 142 ms. One processor takes the third; the other finds the first without ticks, and a
+    // round begins.
     let moved: Vec<_> = run.of(Kind::Migrated).map(|event| (event.time / MILLISECOND, event.task, event.cpu)).collect();
-    assert_eq!(moved, [(200, 0, 1)]);
+    assert_eq!(moved, [(142, 0, 1)]);
+    let ends: Vec<_> = (0..3).map(|task| run.first(Kind::Exited, task) / MILLISECOND).collect();
+    assert_eq!(ends, [200, 257, 342], "the second goes on where the first ends, at 200 ms");
+}
+
+/// What runs when a round begins keeps half of its ticks, and the oldest of equals goes first.
+#[test]
+fn of_three_equal_hogs_on_two_processors_the_oldest_has_more() {
+    let run = two(&format!("duration = \"90s\"\n{}", hog("h", ", count = 3")));
+    for (task, expected) in [75.0, 62.5, 62.5].into_iter().enumerate() {
+        assert_near(share(&run, task as TaskId, 0, 90 * SECOND), expected, 1.0);
+    }
 }
 
 #[test]

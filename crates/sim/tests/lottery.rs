@@ -84,3 +84,41 @@ fn a_task_that_sleeps_a_moment_after_most_of_each_slice_has_a_third_against_one_
         assert!((share - expected).abs() <= ONE * deviation, "{share} % for {expected} at {run_ms} ms, {hogs} hogs");
     }
 }
+
+#[test]
+fn on_two_processors_the_task_whose_slice_ends_is_drawn_against_the_one_that_waits() {
+    // Tickets 1.95 : 1 : 1. The slices of the two processors end 5 ms apart, so each draw is among two tasks.
+    let hog = "load = \"spin\", passes = \"forever\"";
+    let run = run::<Lottery>(
+        &scenario(&format!(
+            "machine = {{ preset = \"uniform\", processors = 2 }}\nscheduler = {{ name = \"lottery\", slice = \"10ms\" }}\n\
+             duration = \"2000s\"\nworkload.a = {{ {hog}, nice = -3 }}\nworkload.b = {{ {hog}, start = \"5ms\" }}\n\
+             workload.c = {{ {hog}, start = \"6ms\" }}"
+        )),
+        1,
+    );
+    // Of all slots: p = w (1 - p), w the chance of a against one other. With 2 : 1 : 1 that is 0.4 of two processors, 80 %.
+    let chance = 2000.0 / (2000.0 + 1024.0);
+    let first = 200.0 * chance / (1.0 + chance);
+    let shares = ["a", "b", "c"].map(|job| 2.0 * run.get(&format!("tasks.{job}.share")));
+    for (share, expected) in shares.iter().zip([first, 100.0 - first / 2.0, 100.0 - first / 2.0]) {
+        assert!((share - expected).abs() < 0.5, "{shares:?}, expected {expected}");
+    }
+}
+
+#[test]
+fn a_processor_draws_among_the_tasks_that_it_may_run() {
+    let hog = "load = \"spin\", passes = \"forever\"";
+    let run = run::<Lottery>(
+        &scenario(&format!(
+            "machine = {{ preset = \"uniform\", processors = 2 }}\nscheduler = {{ name = \"lottery\", slice = \"10ms\" }}\n\
+             duration = \"1000s\"\nworkload.a = {{ {hog}, nice = -3, cpus = [0] }}\nworkload.b = {{ {hog}, cpus = [0] }}\n\
+             workload.c = {{ {hog}, nice = -20, count = 2, cpus = [1] }}"
+        )),
+        1,
+    );
+    let shares = ["a", "b"].map(|job| 2.0 * run.get(&format!("tasks.{job}.share")));
+    for (share, expected) in shares.iter().zip([200_000.0 / 3024.0, 102_400.0 / 3024.0]) {
+        assert!((share - expected).abs() < 1.0, "{shares:?}, expected {expected}");
+    }
+}

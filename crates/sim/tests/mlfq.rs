@@ -2,13 +2,19 @@
 
 use schedlab_model::{MILLISECOND, Nanos, SECOND, event::Kind};
 use schedlab_policies::schedulers::Mlfq;
-use schedlab_testing::schedulers::{Run, run, scenario};
+use schedlab_testing::schedulers::{Run, measure::share, run, scenario};
 
 schedlab_testing::test_scheduler!(Mlfq);
 
 #[track_caller]
 fn mlfq(settings: &str, rest: &str) -> Run {
-    run::<Mlfq>(&scenario(&format!("machine = \"uniform\"\nscheduler = {{ name = \"mlfq\", {settings} }}\n{rest}")), 1)
+    on_processors(1, settings, rest)
+}
+
+#[track_caller]
+fn on_processors(processors: u16, settings: &str, rest: &str) -> Run {
+    let machine = format!("machine = {{ preset = \"uniform\", processors = {processors} }}");
+    run::<Mlfq>(&scenario(&format!("{machine}\nscheduler = {{ name = \"mlfq\", {settings} }}\n{rest}")), 1)
 }
 
 /// The lengths of the turns, ms, in their order.
@@ -82,4 +88,51 @@ fn a_boost_brings_up_what_newer_work_keeps_down() {
     assert!(runs_of_the_hog("1000s").into_iter().all(|second| second == 0));
     let boosted = runs_of_the_hog("1s");
     assert!((0..10).all(|second| boosted.contains(&second)), "{boosted:?}");
+}
+
+#[test]
+fn three_hogs_share_two_processors_to_within_a_slice() {
+    let hogs = "duration = \"60s\"\nworkload.hog = { load = \"spin\", passes = \"forever\", count = 3 }";
+    let run = on_processors(2, "levels = 4, slice = \"10ms\", boost = \"1000s\"", hogs);
+    // The slice of the last level.
+    let had = [0, 1, 2].map(|task| share(&run, task, 0, 60 * SECOND) * 0.6);
+    assert!(had.iter().all(|had| (had - 40.0).abs() <= 0.080), "{had:?} s");
+}
+
+#[test]
+fn a_woken_task_takes_the_processor_of_the_lowest_level() {
+    // a and b go down, b two levels farther, since it begins earlier; c is woken at the top.
+    let run = on_processors(
+        2,
+        "levels = 4, slice = \"10ms\", boost = \"1000s\"",
+        r#"
+        workload.a = { load = "spin", compute = "100ms", start = "75ms" }
+        workload.b = { load = "spin", compute = "200ms" }
+        workload.c = { load = "spin", compute = "5ms", start = "80ms" }
+        workload.d = { load = "spin", compute = "5ms", start = "80.5ms" }
+        "#,
+    );
+    let first = |task| run.of(Kind::SwitchIn).find(|event| event.task == task).expect("it runs");
+    let of_b = first(1).cpu;
+    assert_eq!((first(2).time, first(2).cpu), (80 * MILLISECOND, of_b), "c preempts b, which is at the last level");
+    // All that run then are at the top, as d is: a was there for 5 ms. It waits for the first slice to end.
+    assert_eq!(first(3).time, 85 * MILLISECOND);
+}
+
+#[test]
+fn two_tasks_that_wake_at_once_preempt_two_others() {
+    let run = on_processors(
+        3,
+        "levels = 4, slice = \"10ms\", boost = \"1000s\"",
+        r#"
+        workload.early = { count = 2, steps = [{ barrier = "gate" }, { compute = "5ms" }] }
+        workload.hog = { load = "spin", compute = "900ms", count = 2 }
+        workload.late = { start = "300ms", steps = [{ barrier = "gate" }, { compute = "5ms" }] }
+        shared.gate = { barrier = 3 }
+        "#,
+    );
+    for task in [0, 1] {
+        let begins: Vec<_> = run.of(Kind::SwitchIn).filter(|e| e.task == task).map(|e| e.time / MILLISECOND).collect();
+        assert_eq!(begins, [0, 300]);
+    }
 }

@@ -2,7 +2,7 @@
 
 use schedlab_model::{Nanos, event::Kind};
 use schedlab_policies::schedulers::{RefreshCycle, RoundRobin};
-use schedlab_testing::schedulers::{Run, run, scenario};
+use schedlab_testing::schedulers::{Run, measure::share, run, scenario};
 
 type Policies = (RefreshCycle, RoundRobin);
 
@@ -80,4 +80,51 @@ fn a_loop_in_a_favoured_program_is_batch_work_after_a_refresh() {
         (1..5).map(|task| run.of(Kind::SwitchOut).filter(|e| e.task == task).map(|e| e.a).sum()).collect();
     let (least, most) = (shares.iter().min().unwrap(), shares.iter().max().unwrap());
     assert!(most - least < 100_000_000, "{shares:?}");
+}
+
+#[test]
+fn two_processors_have_one_cycle_and_in_each_run_a_batch_task_apiece() {
+    let run = run::<RefreshCycle>(
+        &scenario(
+            r#"
+            machine = { preset = "uniform", processors = 2 }
+            duration = "6s"
+            scheduler = { name = "refresh_cycle", period = "20ms" }
+            workload.first = { load = "spin", passes = "forever", policy = "batch" }
+            workload.later = { load = "spin", passes = "forever", policy = "batch", start = "7ms", count = 2 }
+            "#,
+        ),
+        1,
+    );
+    let period = 20_000_000;
+    let begins: Vec<_> = run.of(Kind::SwitchIn).filter(|event| event.time >= period).collect();
+    assert!(begins.iter().all(|event| event.time % period == 0), "the processors' slices end together");
+    assert_eq!(run.totals.idle, 7_000_000);
+    let turns = |task| begins.iter().filter(|event| event.task == task).count();
+    // Two of three have a slice in each cycle; one that has two in a row may stay where it is.
+    assert!((0..3).all(|task| (90..=200).contains(&turns(task))), "{:?}", [0, 1, 2].map(turns));
+    for task in 0..3 {
+        assert!((share(&run, task, 0, 6_000_000_000) - 66.7).abs() < 1.0);
+    }
+}
+
+#[test]
+fn refresh_work_takes_the_processor_of_the_task_of_the_last_kind() {
+    let run = run::<RefreshCycle>(
+        &scenario(
+            r#"
+            machine = { preset = "uniform", processors = 3 }
+            duration = "1s"
+            scheduler = { name = "refresh_cycle", period = "20ms" }
+            workload.batch = { load = "spin", passes = "forever", policy = "batch" }
+            workload.idle = { load = "spin", passes = "forever", policy = "idle" }
+            workload.shell = { load = "spin", compute = "15ms", start = "495ms" }
+            workload.refresh = { load = "spin", compute = "5ms", start = "500ms", nice = -1 }
+            "#,
+        ),
+        1,
+    );
+    let cpu_of = |task| run.of(Kind::SwitchIn).find(|event| event.task == task).expect("it runs").cpu;
+    assert_eq!(cpu_of(2), cpu_of(1));
+    assert_eq!(run.first(Kind::Exited, 2), 505_000_000);
 }

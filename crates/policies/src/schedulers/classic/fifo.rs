@@ -83,8 +83,8 @@ impl Scheduler for Fifo {
     }
 
     #[inline]
-    fn enqueue(&mut self, cx: &mut Context<'_>, _: CpuId, task: TaskId, why: Enqueue) {
-        self.queue.join(cx, task, why);
+    fn enqueue(&mut self, _: &mut Context<'_>, _: CpuId, task: TaskId, why: Enqueue) {
+        self.queue.join(task, why);
     }
 
     #[inline]
@@ -98,7 +98,7 @@ impl Scheduler for Fifo {
         Some(Pick { task, slice: None })
     }
 
-    fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {
-        if why == Balance::Idle { self.queue.elsewhere(cx, cpu) } else { None }
+    fn balance(&mut self, _: &mut Context<'_>, _: CpuId, _: Balance) -> Option<TaskId> {
+        self.queue.pulled()
     }
 }

@@ -20,8 +20,8 @@
 //!     share of a task that sleeps briefly after a part f of each slice, alongside m equal tasks that never sleep
 //!           =  f / (f + 1 + m f)
 //!
-//! p the chance of a task; tickets 1024 at nice 0, a quarter more for each level less; the sum over the tasks that are
-//! ready on the same processor; slice and used (of its last slice) in ns.
+//! p the chance of a task; tickets 1024 at nice 0, a quarter more for each level less; the sum over the tasks that wait for the
+//! processor when a ticket is drawn, the one whose slice has ended included; slice and used (of its last slice) in ns.
 //!
 //! ## A schedule
 //!
@@ -49,7 +49,8 @@
 //!
 //! ## Cost
 //!
-//! Enqueue and pick: logarithmic in the tasks that wait (a tree of sums), and one random number a pick.
+//! Enqueue and pick: logarithmic in the tasks that wait (a tree of sums), and one random number a pick. Where tasks are bound to some
+//! processors, a pick may take two, and be linear in the tasks that wait.
 //!
 //! ## Good for, not for
 //!
@@ -65,8 +66,11 @@
 //!
 //! Tickets come from the nice level; the original lets users make, lend and inflate tickets of their own currencies, and
 //! a client that waits for a server lends it its tickets. The original bounds no compensation; here it is at most
-//! 2^20-fold. The original's prototype had one processor; on several, each holds its own draws, new and woken tasks go
-//! to an idle processor if there is one, and an idle one pulls.
+//! 2^20-fold.
+//!
+//! The original's prototype had one processor. On several there is one hat: each processor draws from the tickets of all tasks that
+//! wait and that it may run. A task that runs is not in it, so that shares are not in proportion to tickets where one has many: with
+//! 2 : 1 : 1 on two processors whose slices end apart, it is drawn against one task at a time, and has 80 % of a processor, not 100.
 //!
 //! ## References
 //!
@@ -75,10 +79,7 @@
 
 use crate::schedulers::{
     Balance, Context, Dequeue, Enqueue, Pick, Scheduler,
-    kit::{
-        placement::{idle_or_last, offer, pull},
-        tickets::tickets,
-    },
+    kit::{shared_queue::Shared, tickets::tickets},
 };
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
@@ -90,8 +91,8 @@ use schedlab_model::{
 /// A CPU burst counts as at least this part of a slice: this bounds the compensation, and with it the sums of tickets.
 const LEAST_PART: u32 = 20;
 
-/// The tickets of the tasks that wait for a processor, as the leaves of a tree of sums.
-#[derive(Debug, Clone)]
+/// The tickets of the tasks that wait, as the leaves of a tree of sums.
+#[derive(Debug)]
 struct Hat {
     /// A complete binary tree: the root is 1, below `n` are `2 n` and `2 n + 1`, the second half are the leaves.
     sums: Vec<u64>,
@@ -157,6 +158,33 @@ impl Hat {
         }
         self.holders[node - self.leaves()]
     }
+
+    /// Draws a ticket of all.
+    #[inline]
+    fn draw(&self, cx: &mut Context<'_>) -> Option<TaskId> {
+        (!self.holders.is_empty()).then(|| self.holder(cx.rng.below(self.sums[1])))
+    }
+
+    /// Draws a ticket of those whose holders may run on a processor. One of another task is drawn again, among these only.
+    fn draw_for(&self, cx: &mut Context<'_>, cpu: CpuId) -> Option<TaskId> {
+        let tasks = &cx.view.tasks;
+        let may = |task: TaskId| tasks[task as usize].allowed.has(cpu);
+        let holder = self.draw(cx)?;
+        if may(holder) {
+            return Some(holder);
+        }
+        let leaves = self.holders.iter().copied().zip(&self.sums[self.leaves()..]);
+        let usable = leaves.filter(|&(task, _)| may(task));
+        let sum = usable.clone().map(|(_, tickets)| tickets).sum::<u64>();
+        let mut ticket = if sum > 0 { cx.rng.below(sum) } else { return None };
+        for (task, &tickets) in usable {
+            if ticket < tickets {
+                return Some(task);
+            }
+            ticket -= tickets;
+        }
+        None
+    }
 }
 
 #[derive(Debug, Default, Clone, Copy)]
@@ -175,7 +203,9 @@ struct Client {
 #[derive(Debug)]
 pub struct Lottery {
     slice: Nanos,
-    hats: Vec<Hat>,
+    /// One for all processors.
+    hat: Hat,
+    shared: Shared,
     clients: Vec<Client>,
 }
 
@@ -190,11 +220,22 @@ impl Lottery {
     }
 
     #[inline]
-    fn remove(&mut self, cpu: CpuId, task: TaskId) {
+    fn remove(&mut self, task: TaskId) {
         let leaf = self.clients[task as usize].leaf;
-        if let Some(moved) = self.hats[cpu as usize].take(leaf as usize) {
+        if let Some(moved) = self.hat.take(leaf as usize) {
             self.clients[moved as usize].leaf = leaf;
         }
+    }
+
+    /// The holder of a drawn ticket, for a processor.
+    #[inline]
+    fn draw(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<TaskId> {
+        if !self.shared.several() {
+            return self.hat.draw(cx);
+        }
+        let task = self.shared.take(cx, cpu, |cx| self.hat.draw_for(cx, cpu))?;
+        self.shared.leave_others(cx, cpu, self.hat.holders.iter().copied().filter(|&other| other != task));
+        Some(task)
     }
 }
 
@@ -218,17 +259,20 @@ impl Scheduler for Lottery {
     };
 
     fn new(params: &Params, topology: &Topology, _: Nanos) -> Self {
-        let processors = topology.processors();
         let hat = Hat { sums: vec![0; 2], holders: Vec::new() };
-        Lottery { slice: params.whole("slice"), hats: vec![hat; processors.into()], clients: Vec::new() }
+        let shared = Shared::new(topology.processors());
+        Lottery { slice: params.whole("slice"), hat, shared, clients: Vec::new() }
     }
 
     fn select_cpu(&mut self, cx: &mut Context<'_>, task: TaskId, _: Enqueue) -> CpuId {
-        idle_or_last(cx, task, |cpu| self.hats[cpu as usize].holders.is_empty())
+        self.shared.place(cx, task)
     }
 
     #[inline]
-    fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
+    fn enqueue(&mut self, cx: &mut Context<'_>, _: CpuId, task: TaskId, why: Enqueue) {
+        if self.shared.moves(task) {
+            return;
+        }
         if task as usize >= self.clients.len() {
             self.clients.resize(task as usize + 1, Client::default());
         }
@@ -241,30 +285,23 @@ impl Scheduler for Lottery {
             Enqueue::SliceEnd | Enqueue::Preempted => self.settle(task, false),
             Enqueue::New | Enqueue::Wakeup | Enqueue::Migrate => {}
         }
-        if matches!(why, Enqueue::Yield | Enqueue::SliceEnd | Enqueue::Preempted) {
-            offer(cx, task);
-        }
         let client = &mut self.clients[task as usize];
-        client.leaf = self.hats[cpu as usize].put(task, client.worth) as u32;
+        client.leaf = self.hat.put(task, client.worth) as u32;
     }
 
     #[inline]
     fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, _: Dequeue) {
         if cx.processors[cpu as usize].running == Some(task) {
             self.settle(task, true);
-        } else {
-            self.remove(cpu, task);
+        } else if !self.shared.moves(task) {
+            self.remove(task);
         }
     }
 
     #[inline]
     fn pick_next(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
-        let hat = &self.hats[cpu as usize];
-        if hat.holders.is_empty() {
-            return None;
-        }
-        let task = hat.holder(cx.rng.below(hat.sums[1]));
-        self.remove(cpu, task);
+        let task = self.draw(cx, cpu)?;
+        self.remove(task);
         self.clients[task as usize].used = 0;
         Some(Pick { task, slice: Some(self.slice) })
     }
@@ -282,11 +319,8 @@ impl Scheduler for Lottery {
         client.tickets = tickets;
     }
 
-    fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {
-        let of = |from: CpuId, may: &dyn Fn(TaskId) -> bool| {
-            self.hats[from as usize].holders.iter().copied().find(|&task| may(task))
-        };
-        if why == Balance::Idle { pull(cx, cpu, of) } else { None }
+    fn balance(&mut self, _: &mut Context<'_>, _: CpuId, _: Balance) -> Option<TaskId> {
+        self.shared.pulled()
     }
 }
 

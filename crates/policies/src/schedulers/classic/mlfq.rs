@@ -42,7 +42,8 @@
 //!
 //! ## Cost
 //!
-//! Enqueue: constant. Pick: constant in the tasks, linear in the levels. A boost: linear in processors and levels.
+//! Enqueue: constant. Pick: constant in the tasks, linear in the levels; on several processors, linear in the waiting tasks up to
+//! the first that may run there. A boost: linear in the levels.
 //!
 //! ## Good for, not for
 //!
@@ -59,8 +60,8 @@
 //! The five rules are those of the textbook, which leaves open where a preempted task is queued: here at the head of its
 //! level, with what is left of its allotment; one that yields goes to the tail with it. What a running task has done since
 //! a boost counts, what it did before does not; it ends the slice it is in. The ancestors (CTSS) started a task at a level
-//! by the size of its program. The above describes one processor; on several, each has its own levels, new and woken tasks
-//! go to an idle processor if there is one, and an idle one pulls the first of another's first level.
+//! by the size of its program. The textbook has one processor. On several the levels and the boost are those of all: each
+//! processor takes the first task that it may run, and a woken task that finds none idle goes to the one that runs the lowest level.
 //!
 //! ## References
 //!
@@ -70,8 +71,8 @@
 use crate::schedulers::{
     Balance, Context, Dequeue, Enqueue, Features, Pick, Preempt, Scheduler,
     kit::{
-        placement::{idle_or_last, offer, pull},
         queue::{Links, List},
+        shared_queue::Shared,
     },
 };
 use schedlab_model::{
@@ -91,6 +92,14 @@ struct Standing {
     boost: u64,
 }
 
+impl Standing {
+    /// As it is after that number of boosts.
+    #[inline(always)]
+    fn after(self, boosts: u64) -> Standing {
+        if self.boost == boosts { self } else { Standing { boost: boosts, ..Standing::default() } }
+    }
+}
+
 /// Levels of decreasing priority with slices that double.
 #[derive(Debug)]
 pub struct Mlfq {
@@ -100,8 +109,9 @@ pub struct Mlfq {
     boosts: u64,
     boosted: Nanos,
     links: Links,
-    /// For each processor, the tasks that wait, by level.
-    levels: Vec<Vec<List>>,
+    /// The tasks that wait, by level.
+    levels: Vec<List>,
+    shared: Shared,
     tasks: Vec<Standing>,
 }
 
@@ -124,10 +134,8 @@ impl Mlfq {
     fn raise_all(&mut self, now: Nanos) {
         self.boosts = now / self.period;
         self.boosted = self.boosts * self.period;
-        for levels in &mut self.levels {
-            let (top, others) = levels.split_first_mut().expect("there is a level");
-            others.iter_mut().for_each(|level| top.append(&mut self.links, level));
-        }
+        let (top, others) = self.levels.split_first_mut().expect("there is a level");
+        others.iter_mut().for_each(|level| top.append(&mut self.links, level));
     }
 
     /// A task is seen for the first time.
@@ -143,10 +151,17 @@ impl Mlfq {
             self.learn(task);
         }
         let standing = &mut self.tasks[task as usize];
-        if standing.boost != self.boosts {
-            *standing = Standing { boost: self.boosts, ..Standing::default() };
-        }
+        *standing = standing.after(self.boosts);
         standing
+    }
+
+    /// The first of the tasks that wait, and that a processor may run.
+    #[inline(always)]
+    fn first(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<TaskId> {
+        if !self.shared.several() {
+            return self.levels.iter().find_map(List::head);
+        }
+        self.shared.next(cx, cpu, || self.levels.iter().flat_map(|level| level.iter(&self.links)))
     }
 }
 
@@ -195,60 +210,65 @@ impl Scheduler for Mlfq {
     };
 
     fn new(params: &Params, topology: &Topology, _: Nanos) -> Self {
-        let processors = topology.processors();
         Mlfq {
             slice: params.whole("slice"),
             period: params.whole("boost"),
             boosts: 0,
             boosted: 0,
             links: Links::default(),
-            levels: vec![vec![List::default(); params.whole("levels") as usize]; processors.into()],
+            levels: vec![List::default(); params.whole("levels") as usize],
+            shared: Shared::new(topology.processors()),
             tasks: Vec::new(),
         }
     }
 
     fn select_cpu(&mut self, cx: &mut Context<'_>, task: TaskId, _: Enqueue) -> CpuId {
-        idle_or_last(cx, task, |cpu| self.levels[cpu as usize].iter().all(List::is_empty))
+        self.boost(cx.now);
+        let level = self.standing(task).level;
+        let worse = |running: TaskId| {
+            let theirs = self.tasks[running as usize].after(self.boosts).level;
+            (theirs > level).then_some(theirs)
+        };
+        self.shared.place_over(cx, task, worse)
     }
 
     #[inline(always)]
-    fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
+    fn enqueue(&mut self, cx: &mut Context<'_>, _: CpuId, task: TaskId, why: Enqueue) {
         self.boost(cx.now);
+        if self.shared.moves(task) {
+            return;
+        }
         let Standing { level, used, .. } = *self.standing(task);
-        let list = &mut self.levels[cpu as usize][level];
+        let list = &mut self.levels[level];
         if why == Enqueue::Preempted && used > 0 {
             list.push_head(&mut self.links, task);
         } else {
             list.push_tail(&mut self.links, task);
         }
-        if matches!(why, Enqueue::Preempted | Enqueue::SliceEnd | Enqueue::Yield) {
-            offer(cx, task);
-        }
     }
 
     #[inline]
     fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, _: Dequeue) {
-        if cx.processors[cpu as usize].running != Some(task) {
+        if self.shared.queued(cx, cpu, task) {
             let level = self.standing(task).level;
-            self.levels[cpu as usize][level].remove(&mut self.links, task);
+            self.levels[level].remove(&mut self.links, task);
         }
     }
 
     #[inline(always)]
     fn pick_next(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
         self.boost(cx.now);
-        let levels = &mut self.levels[cpu as usize];
-        let level = levels.iter().position(|level| !level.is_empty())?;
-        let task = levels[level].pop_head(&mut self.links)?;
-        let used = self.standing(task).used;
+        let task = self.first(cx, cpu)?;
+        let Standing { level, used, .. } = *self.standing(task);
+        self.levels[level].remove(&mut self.links, task);
         Some(Pick { task, slice: Some(self.allotment(level) - used) })
     }
 
     #[inline]
-    fn charge(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, ran: Nanos) {
+    fn charge(&mut self, cx: &mut Context<'_>, _: CpuId, task: TaskId, ran: Nanos) {
         self.boost(cx.now);
         let since_boost = cx.now - self.boosted;
-        let bottom = self.levels[cpu as usize].len() - 1;
+        let bottom = self.levels.len() - 1;
         let standing = self.standing(task);
         standing.used += ran.min(since_boost);
         let Standing { level, used, .. } = *standing;
@@ -258,14 +278,12 @@ impl Scheduler for Mlfq {
     }
 
     #[inline]
-    fn wakeup_preempts(&mut self, _: &mut Context<'_>, _: CpuId, running: TaskId, woken: TaskId) -> Preempt {
-        (self.standing(woken).level < self.standing(running).level).into()
+    fn wakeup_preempts(&mut self, _: &mut Context<'_>, cpu: CpuId, running: TaskId, woken: TaskId) -> Preempt {
+        let better = self.standing(woken).level < self.standing(running).level;
+        self.shared.preempts(cpu, better)
     }
 
-    fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {
-        let first = |from: CpuId, may: &dyn Fn(TaskId) -> bool| {
-            self.levels[from as usize].iter().find_map(|level| level.find(&self.links, may))
-        };
-        if why == Balance::Idle { pull(cx, cpu, first) } else { None }
+    fn balance(&mut self, _: &mut Context<'_>, _: CpuId, _: Balance) -> Option<TaskId> {
+        self.shared.pulled()
     }
 }

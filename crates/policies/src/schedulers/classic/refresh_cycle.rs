@@ -46,7 +46,8 @@
 //!
 //! ## Cost
 //!
-//! Enqueue and pick: constant.
+//! Enqueue and pick: constant; on several processors, a pick is linear in the waiting tasks up to the first that may run there, and
+//! refresh work that finds none idle looks at all of them.
 //!
 //! ## Good for, not for
 //!
@@ -67,8 +68,9 @@
 //! - interactive: all others.
 //!
 //! Nor does it say when a refresh occurs: here, when refresh work becomes ready, so that a batch slice ends once. A batch
-//! task that refresh work preempts has had its slice. On several processors each has its own cycle, new and woken tasks go
-//! to an idle processor if there is one, and an idle one pulls the first of the first kind.
+//! task that refresh work preempts has had its slice. The proposal knows one processor. On several there is one cycle: each of them
+//! takes the first task of the first kind that it may run, so that in a cycle each runs one batch task, and refresh work that finds
+//! none idle goes to the one whose task is of the last kind.
 //!
 //! ## References
 //!
@@ -77,8 +79,8 @@
 use crate::schedulers::{
     Balance, Context, Dequeue, Enqueue, Features, Pick, Preempt, Scheduler,
     kit::{
-        placement::{idle_or_last, offer, pull},
         queue::{Links, List},
+        shared_queue::Shared,
     },
 };
 use schedlab_model::{
@@ -113,11 +115,20 @@ struct History {
     proofs: u8,
 }
 
-/// A processor's queues, by kind, and its cycle.
-#[derive(Debug, Default, Clone, Copy)]
-struct Cycle {
-    queues: [List; 4],
-    end: Nanos,
+impl History {
+    /// What a task of that history is now.
+    #[inline]
+    fn kind_of(&self, task: &Task, period: Nanos) -> Kind {
+        match task.policy {
+            Policy::Idle => Kind::Idle,
+            _ if self.used >= period => Kind::Batch,
+            Policy::Batch => Kind::Batch,
+            Policy::Other if task.nice >= 0 && task.class == Class::User && task.reservation.is_none() => {
+                if self.proofs < PROOFS { Kind::Interactive } else { Kind::Refresh }
+            }
+            _ => Kind::Refresh,
+        }
+    }
 }
 
 /// Refresh, interactive, batch, within one refresh.
@@ -125,33 +136,57 @@ struct Cycle {
 pub struct RefreshCycle {
     period: Nanos,
     links: Links,
-    cycles: Vec<Cycle>,
+    /// The tasks that wait, by kind.
+    queues: [List; 4],
+    shared: Shared,
+    /// The end of the cycle.
+    end: Nanos,
     tasks: Vec<History>,
 }
 
 impl RefreshCycle {
     #[inline]
     fn kind(&self, task: &Task) -> Kind {
-        let history = &self.tasks[task.id as usize];
-        match task.policy {
-            Policy::Idle => Kind::Idle,
-            _ if history.used >= self.period => Kind::Batch,
-            Policy::Batch => Kind::Batch,
-            Policy::Other if task.nice >= 0 && task.class == Class::User && task.reservation.is_none() => {
-                if history.proofs < PROOFS { Kind::Interactive } else { Kind::Refresh }
-            }
-            _ => Kind::Refresh,
+        self.tasks[task.id as usize].kind_of(task, self.period)
+    }
+
+    /// A task that may be seen for the first time.
+    #[inline]
+    fn know(&mut self, task: TaskId) {
+        if task as usize >= self.tasks.len() {
+            self.tasks.resize(task as usize + 1, History::default());
         }
     }
 
-    /// A task woke: what it did since it last woke shows whether it works for a refresh.
+    /// The history of a task that becomes ready. What one that wakes did since it last woke shows whether it works for a refresh.
     #[inline]
-    fn woke(&mut self, now: Nanos, task: TaskId) {
-        let (half, history) = (self.period / 2, &mut self.tasks[task as usize]);
-        let apart = now - history.woke;
-        let proof = (half..=self.period + half).contains(&apart) && history.used <= half;
-        history.proofs = if proof { (history.proofs + 1).min(PROOFS) } else { 0 };
-        (history.woke, history.used) = (now, 0);
+    fn ready(&self, now: Nanos, task: TaskId, why: Enqueue) -> History {
+        let (half, history) = (self.period / 2, self.tasks[task as usize]);
+        match why {
+            Enqueue::New => History { woke: now, ..history },
+            Enqueue::Wakeup => {
+                let apart = now - history.woke;
+                let proof = (half..=self.period + half).contains(&apart) && history.used <= half;
+                let proofs = if proof { (history.proofs + 1).min(PROOFS) } else { 0 };
+                History { woke: now, used: 0, proofs, ..history }
+            }
+            _ => history,
+        }
+    }
+
+    /// Whether a task of that kind preempts one of the other.
+    #[inline]
+    fn beats(own: Kind, other: Kind) -> bool {
+        own < other && (own == Kind::Refresh || other == Kind::Idle)
+    }
+
+    /// The first of the tasks that wait, and that a processor may run.
+    #[inline]
+    fn first(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<TaskId> {
+        if !self.shared.several() {
+            return self.queues.iter().find_map(List::head);
+        }
+        self.shared.next(cx, cpu, || self.queues.iter().flat_map(|queue| queue.iter(&self.links)))
     }
 }
 
@@ -180,60 +215,62 @@ impl Scheduler for RefreshCycle {
     };
 
     fn new(params: &Params, topology: &Topology, _: Nanos) -> Self {
-        let processors = topology.processors();
         RefreshCycle {
             period: params.whole("period"),
             links: Links::default(),
-            cycles: vec![Cycle::default(); processors.into()],
+            queues: Default::default(),
+            shared: Shared::new(topology.processors()),
+            end: 0,
             tasks: Vec::new(),
         }
     }
 
-    fn select_cpu(&mut self, cx: &mut Context<'_>, task: TaskId, _: Enqueue) -> CpuId {
-        idle_or_last(cx, task, |cpu| self.cycles[cpu as usize].queues.iter().all(List::is_empty))
+    fn select_cpu(&mut self, cx: &mut Context<'_>, task: TaskId, why: Enqueue) -> CpuId {
+        self.know(task);
+        let own = self.ready(cx.now, task, why).kind_of(&cx.tasks[task as usize], self.period);
+        let worse = |running: TaskId| {
+            let theirs = self.tasks[running as usize].kind_of(&cx.tasks[running as usize], self.period);
+            Self::beats(own, theirs).then_some(theirs)
+        };
+        self.shared.place_over(cx, task, worse)
     }
 
     #[inline]
-    fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
-        if task as usize >= self.tasks.len() {
-            self.tasks.resize(task as usize + 1, History::default());
+    fn enqueue(&mut self, cx: &mut Context<'_>, _: CpuId, task: TaskId, why: Enqueue) {
+        if self.shared.moves(task) {
+            return;
         }
-        match why {
-            Enqueue::New => self.tasks[task as usize].woke = cx.now,
-            Enqueue::Wakeup => self.woke(cx.now, task),
-            Enqueue::Preempted | Enqueue::SliceEnd | Enqueue::Yield => offer(cx, task),
-            Enqueue::Migrate => {}
-        }
-        let kind = self.kind(&cx.tasks[task as usize]);
-        self.tasks[task as usize].kind = kind;
-        let cycle = &mut self.cycles[cpu as usize];
+        self.know(task);
+        let history = self.ready(cx.now, task, why);
+        let kind = history.kind_of(&cx.tasks[task as usize], self.period);
+        self.tasks[task as usize] = History { kind, ..history };
         if matches!(why, Enqueue::New | Enqueue::Wakeup) && kind == Kind::Refresh {
-            cycle.end = cx.now + self.period;
+            self.end = cx.now + self.period;
         }
-        cycle.queues[kind as usize].push_tail(&mut self.links, task);
+        self.queues[kind as usize].push_tail(&mut self.links, task);
     }
 
     #[inline]
     fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, _: Dequeue) {
-        if cx.processors[cpu as usize].running != Some(task) {
+        if self.shared.queued(cx, cpu, task) {
             let kind = self.tasks[task as usize].kind;
-            self.cycles[cpu as usize].queues[kind as usize].remove(&mut self.links, task);
+            self.queues[kind as usize].remove(&mut self.links, task);
         }
     }
 
     #[inline]
     fn pick_next(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
-        let cycle = &mut self.cycles[cpu as usize];
-        let task = cycle.queues.iter_mut().find_map(|queue| queue.pop_head(&mut self.links))?;
-        let history = &self.tasks[task as usize];
+        let task = self.first(cx, cpu)?;
+        let history = self.tasks[task as usize];
+        self.queues[history.kind as usize].remove(&mut self.links, task);
         let slice = if history.kind <= Kind::Interactive {
             self.period - history.used
         } else {
-            if cycle.end <= cx.now {
+            if self.end <= cx.now {
                 // At the end of a cycle the next one begins; after a pause, it begins anew.
-                cycle.end = cx.now + self.period;
+                self.end = cx.now + self.period;
             }
-            cycle.end - cx.now
+            self.end - cx.now
         };
         Some(Pick { task, slice: Some(slice) })
     }
@@ -244,10 +281,10 @@ impl Scheduler for RefreshCycle {
     }
 
     #[inline]
-    fn wakeup_preempts(&mut self, cx: &mut Context<'_>, _: CpuId, running: TaskId, woken: TaskId) -> Preempt {
+    fn wakeup_preempts(&mut self, cx: &mut Context<'_>, cpu: CpuId, running: TaskId, woken: TaskId) -> Preempt {
         let kind = |task: TaskId| self.kind(&cx.tasks[task as usize]);
-        let (mine, theirs) = (kind(running), kind(woken));
-        (theirs < mine && (theirs == Kind::Refresh || mine == Kind::Idle)).into()
+        let beats = Self::beats(kind(woken), kind(running));
+        self.shared.preempts(cpu, beats)
     }
 
     /// A running task that is of a worse kind now competes anew.
@@ -258,10 +295,7 @@ impl Scheduler for RefreshCycle {
         }
     }
 
-    fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {
-        let first = |from: CpuId, may: &dyn Fn(TaskId) -> bool| {
-            self.cycles[from as usize].queues.iter().find_map(|queue| queue.find(&self.links, may))
-        };
-        if why == Balance::Idle { pull(cx, cpu, first) } else { None }
+    fn balance(&mut self, _: &mut Context<'_>, _: CpuId, _: Balance) -> Option<TaskId> {
+        self.shared.pulled()
     }
 }

@@ -139,8 +139,8 @@ impl Scheduler for RoundRobin {
     }
 
     #[inline]
-    fn enqueue(&mut self, cx: &mut Context<'_>, _: CpuId, task: TaskId, why: Enqueue) {
-        self.queue.join(cx, task, why);
+    fn enqueue(&mut self, _: &mut Context<'_>, _: CpuId, task: TaskId, why: Enqueue) {
+        self.queue.join(task, why);
     }
 
     #[inline]
@@ -168,8 +168,8 @@ impl Scheduler for RoundRobin {
         }
     }
 
-    fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {
-        if why == Balance::Idle { self.queue.elsewhere(cx, cpu) } else { None }
+    fn balance(&mut self, _: &mut Context<'_>, _: CpuId, _: Balance) -> Option<TaskId> {
+        self.queue.pulled()
     }
 
     fn quiet_ticks(&self, _: &Context<'_>, cpu: CpuId, _: TaskId) -> Ticks {

@@ -52,8 +52,12 @@
 //!
 //! The textbook's jobs never wait; here a task's burst ends where it waits, and the next one is counted separately. The
 //! oracle reads programs: what a system call adds in the kernel is not foreseen, and servers and drivers of
-//! message-passing kernels, which have no program, go first. It is optimal for one processor only; on several, each has
-//! its own queue, new and woken tasks go to an idle processor if there is one, and an idle one pulls the shortest.
+//! message-passing kernels, which have no program, go first.
+//!
+//! On several processors one queue is shared: each takes the shortest task that it may run, and one that becomes ready while none is
+//! idle goes to the one whose task has most left. That is not optimal: no rule that looks at what is left only is, since short
+//! tasks that run first leave the long ones to one processor at the end. What is left of a task that runs elsewhere is known as of its
+//! last charge, less the time since.
 //!
 //! ## References
 //!
@@ -62,10 +66,7 @@
 
 use crate::schedulers::{
     Balance, Context, Dequeue, Enqueue, Features, Pick, Preempt, Scheduler,
-    kit::{
-        ordered::Ordered,
-        placement::{idle_or_last, offer, pull},
-    },
+    kit::{ordered::Ordered, shared_queue::Shared},
 };
 use schedlab_model::{
     Nanos,
@@ -77,17 +78,38 @@ use schedlab_model::{
 /// The task with the least remaining time runs.
 #[derive(Debug)]
 pub struct Srtf {
+    /// One for all processors.
     queue: Ordered<Nanos>,
+    shared: Shared,
     /// For each task, the processor time it has had since it became ready.
     used: Vec<Nanos>,
+    /// For each processor, up to when its task was charged.
+    charged: Vec<Nanos>,
+}
+
+/// The remaining time of a task that has used some.
+#[inline]
+fn left(cx: &Context<'_>, task: TaskId, used: Nanos) -> Nanos {
+    match cx.tasks[task as usize].class {
+        Class::User => cx.bursts[task as usize].saturating_sub(used),
+        Class::KernelTask | Class::Server => 0,
+    }
 }
 
 impl Srtf {
     #[inline]
     fn left(&self, cx: &Context<'_>, task: TaskId) -> Nanos {
-        match cx.tasks[task as usize].class {
-            Class::User => cx.bursts[task as usize].saturating_sub(self.used[task as usize]),
-            Class::KernelTask | Class::Server => 0,
+        left(cx, task, self.used[task as usize])
+    }
+
+    /// A task that may be seen for the first time; where it becomes ready, a burst begins.
+    #[inline]
+    fn know(&mut self, task: TaskId, why: Enqueue) {
+        if task as usize >= self.used.len() {
+            self.used.resize(task as usize + 1, 0);
+        }
+        if matches!(why, Enqueue::New | Enqueue::Wakeup) {
+            self.used[task as usize] = 0;
         }
     }
 }
@@ -111,51 +133,60 @@ impl Scheduler for Srtf {
 
     fn new(_: &Params, topology: &Topology, _: Nanos) -> Self {
         let processors = topology.processors();
-        Srtf { queue: Ordered::new(processors), used: Vec::new() }
+        Srtf {
+            queue: Ordered::new(1),
+            shared: Shared::new(processors),
+            used: Vec::new(),
+            charged: vec![0; processors.into()],
+        }
     }
 
-    fn select_cpu(&mut self, cx: &mut Context<'_>, task: TaskId, _: Enqueue) -> CpuId {
-        idle_or_last(cx, task, |cpu| self.queue.is_empty(cpu))
+    fn select_cpu(&mut self, cx: &mut Context<'_>, task: TaskId, why: Enqueue) -> CpuId {
+        self.know(task, why);
+        let own = self.left(cx, task);
+        let worse = |running: TaskId| {
+            let since = cx.now - self.charged[cx.tasks[running as usize].cpu as usize];
+            let theirs = left(cx, running, self.used[running as usize] + since);
+            (theirs > own).then_some(theirs)
+        };
+        self.shared.place_over(cx, task, worse)
     }
 
     #[inline]
-    fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
-        if task as usize >= self.used.len() {
-            self.used.resize(task as usize + 1, 0);
+    fn enqueue(&mut self, cx: &mut Context<'_>, _: CpuId, task: TaskId, why: Enqueue) {
+        self.know(task, why);
+        if !self.shared.moves(task) {
+            self.queue.join(0, task, self.left(cx, task));
         }
-        match why {
-            Enqueue::New | Enqueue::Wakeup => self.used[task as usize] = 0,
-            Enqueue::Preempted | Enqueue::SliceEnd | Enqueue::Yield => offer(cx, task),
-            Enqueue::Migrate => {}
-        }
-        self.queue.join(cpu, task, self.left(cx, task));
     }
 
     #[inline]
     fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, _: Dequeue) {
-        self.queue.leave(cx, cpu, task);
+        if self.shared.queued(cx, cpu, task) {
+            self.queue.remove(0, task);
+        }
     }
 
     #[inline]
-    fn pick_next(&mut self, _: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
-        let task = self.queue.next(cpu)?;
+    fn pick_next(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
+        let task = self.shared.next_by_key(cx, cpu, &mut self.queue)?;
+        self.charged[cpu as usize] = cx.now;
         Some(Pick { task, slice: None })
     }
 
     #[inline]
-    fn charge(&mut self, _: &mut Context<'_>, _: CpuId, task: TaskId, ran: Nanos) {
+    fn charge(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, ran: Nanos) {
         self.used[task as usize] += ran;
+        self.charged[cpu as usize] = cx.now;
     }
 
     #[inline]
-    fn wakeup_preempts(&mut self, cx: &mut Context<'_>, _: CpuId, running: TaskId, woken: TaskId) -> Preempt {
-        (self.left(cx, woken) < self.left(cx, running)).into()
+    fn wakeup_preempts(&mut self, cx: &mut Context<'_>, cpu: CpuId, running: TaskId, woken: TaskId) -> Preempt {
+        let shorter = self.left(cx, woken) < self.left(cx, running);
+        self.shared.preempts(cpu, shorter)
     }
 
-    fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {
-        match why {
-            Balance::Idle => pull(cx, cpu, |from, may| self.queue.find(from, may)),
-            Balance::Tick => None,
-        }
+    fn balance(&mut self, _: &mut Context<'_>, _: CpuId, _: Balance) -> Option<TaskId> {
+        self.shared.pulled()
     }
 }

@@ -61,12 +61,14 @@
 //!
 //! Nor does it always give equal tasks equal shares. A tick is charged to the task that it finds running, however little
 //! that one has run, so that alongside tasks that sleep and wake in step with the clock one of four equals can have a
-//! quarter less than another.
+//! quarter less than another. Of three equal tasks that only compute on two processors the oldest has 75 % of one and the others
+//! 62.5 %: a task that runs when a round begins keeps half of its ticks, and the oldest of equals goes first.
 //!
 //! ## Departures
 //!
-//! - The original has one processor. On several, each has its own tasks and its own rounds; a task that wakes goes to an idle
-//!   processor if there is any, and one whose queue becomes empty pulls the waiting task with the largest counter.
+//! - The original has one processor. On several there is one list and there are rounds of all, as in Linux 2.0 to 2.4: each processor
+//!   takes the largest counter among the tasks that wait and that it may run, a round begins when it finds none with ticks left, and a
+//!   task that wakes while none is idle goes to the one whose task has the fewest.
 //! - The counter is in ticks of the machine's clock, whatever their length, as in the original, whose clock had 100 a second.
 //! - A task that no other one forked begins with a full counter.
 //! - There was no way to yield: a task that does goes on unless another one has a larger counter. There were no scheduling
@@ -81,8 +83,7 @@
 //!   include/linux/sched.h (`INIT_TASK`).
 
 use crate::schedulers::{
-    Balance, Context, Dequeue, Enqueue, Features, Pick, Preempt, Scheduler, Ticks,
-    kit::placement::{idle_or_last, offer, pull},
+    Balance, Context, Dequeue, Enqueue, Features, Pick, Preempt, Scheduler, Ticks, View, kit::shared_queue::Shared,
 };
 use schedlab_model::{
     Nanos,
@@ -90,6 +91,7 @@ use schedlab_model::{
     task::{CpuId, Task, TaskId, Wait},
     topology::Topology,
 };
+use std::cmp::Reverse;
 
 /// Ticks that a task of nice 0 gets in a round.
 const DEF_PRIORITY: i32 = 15;
@@ -101,34 +103,30 @@ const ROUNDS: u64 = 8;
 /// The largest counter.
 #[derive(Debug)]
 pub struct Linux10 {
-    queues: Vec<Queue>,
-    tasks: Vec<Entity>,
-}
-
-/// The tasks of a processor that are able to run, including the running one, by age.
-#[derive(Debug, Clone, Default)]
-struct Queue {
+    /// The tasks that are able to run, including the running ones, by age.
     able: Vec<TaskId>,
     /// Rounds so far.
     rounds: u64,
+    shared: Shared,
+    tasks: Vec<Entity>,
 }
 
 /// What the scheduler keeps of a task.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 struct Entity {
     /// Ticks left.
     counter: u32,
     /// Ticks that it gets in a round.
     priority: u32,
-    /// While it sleeps: on which processor's account, since which of its rounds, and whether for a timer.
-    slept: (CpuId, u64),
+    /// While it sleeps: since which round, and whether for a timer.
+    slept: u64,
     timer: bool,
 }
 
 impl Entity {
     fn new(task: &Task) -> Entity {
         let priority = priority(task);
-        Entity { counter: priority, priority, slept: (0, 0), timer: false }
+        Entity { counter: priority, priority, slept: 0, timer: false }
     }
 
     /// A round begins.
@@ -158,37 +156,64 @@ impl Linux10 {
     }
 
     /// A task is able to run.
-    fn join(&mut self, cpu: CpuId, task: TaskId) {
-        let able = &mut self.queues[cpu as usize].able;
-        able.insert(able.partition_point(|&other| other < task), task);
+    fn join(&mut self, task: TaskId) {
+        self.able.insert(self.able.partition_point(|&other| other < task), task);
     }
 
-    /// A task is not, or not here.
-    fn leave(&mut self, cpu: CpuId, task: TaskId) {
-        let able = &mut self.queues[cpu as usize].able;
-        able.remove(able.partition_point(|&other| other < task));
+    /// A task is not any more.
+    fn leave(&mut self, task: TaskId) {
+        self.able.remove(self.able.partition_point(|&other| other < task));
     }
 
-    /// A task wakes: it is given what the rounds that it slept through were worth.
-    fn catch_up(&mut self, task: TaskId) {
-        let entity = &mut self.tasks[task as usize];
-        let (cpu, since) = entity.slept;
-        let missed = self.queues[cpu as usize].rounds - since;
-        (0..missed.min(ROUNDS)).for_each(|_| entity.refill());
-    }
-
-    /// The task with the largest counter of those that this is true of, the oldest of equals.
-    #[inline]
-    fn largest(&self, cpu: CpuId, is: impl Fn(TaskId) -> bool) -> Option<TaskId> {
-        let mut best = None;
-        for &task in self.queues[cpu as usize].able.iter().filter(|&&task| is(task)) {
-            let counter = self.tasks[task as usize].counter;
-            if best.is_none_or(|(most, _)| counter > most) {
-                best = Some((counter, task));
+    /// The counter of a task that becomes ready. A child has half of its parent's; one that wakes is given what the rounds that it
+    /// slept through were worth.
+    fn counter(&self, cx: &Context<'_>, task: TaskId, why: Enqueue) -> u32 {
+        let mut entity = self.tasks[task as usize];
+        match (why, cx.tasks[task as usize].parent) {
+            (Enqueue::New, Some(parent)) => entity.counter = self.tasks[parent as usize].counter / 2,
+            (Enqueue::Wakeup, _) => {
+                let missed = self.rounds - entity.slept;
+                (0..missed.min(ROUNDS)).for_each(|_| entity.refill());
             }
+            _ => {}
         }
-        best.map(|(_, task)| task)
+        entity.counter
     }
+
+    /// The task with the largest counter, the oldest of equals. On several processors, of those that wait and that this one may run.
+    #[inline]
+    fn first(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<TaskId> {
+        let (able, tasks) = (&self.able, &self.tasks);
+        if !self.shared.several() {
+            return largest(tasks, able.iter().copied());
+        }
+        let view = cx.view;
+        let waiting = || able.iter().copied().filter(|&task| waits(view, cpu, task));
+        let may = |task: &TaskId| view.tasks[*task as usize].allowed.has(cpu);
+        let task = self.shared.take(cx, cpu, |_| largest(tasks, waiting().filter(may)))?;
+        self.shared.leave_others(cx, cpu, waiting().filter(|&other| other != task));
+        Some(task)
+    }
+}
+
+/// The task with the largest counter, the first of equals.
+#[inline]
+fn largest(all: &[Entity], tasks: impl Iterator<Item = TaskId>) -> Option<TaskId> {
+    let mut best = None;
+    for task in tasks {
+        let counter = all[task as usize].counter;
+        if best.is_none_or(|(most, _)| counter > most) {
+            best = Some((counter, task));
+        }
+    }
+    best.map(|(_, task)| task)
+}
+
+/// Whether a task waits while a processor chooses: the task that this one has run does.
+#[inline]
+fn waits(view: &View, cpu: CpuId, task: TaskId) -> bool {
+    let at = view.tasks[task as usize].cpu;
+    at == cpu || view.processors[at as usize].running != Some(task)
 }
 
 impl Scheduler for Linux10 {
@@ -204,59 +229,56 @@ impl Scheduler for Linux10 {
     const FEATURES: Features = Features { ticks: true, passes_ticks: true, passes_idle_ticks: true, ..Features::NONE };
 
     fn new(_: &Params, topology: &Topology, _: Nanos) -> Self {
-        let processors = topology.processors();
-        Linux10 { queues: vec![Queue::default(); processors.into()], tasks: Vec::new() }
+        Linux10 { able: Vec::new(), rounds: 0, shared: Shared::new(topology.processors()), tasks: Vec::new() }
     }
 
-    fn select_cpu(&mut self, cx: &mut Context<'_>, task: TaskId, _: Enqueue) -> CpuId {
-        idle_or_last(cx, task, |cpu| self.queues[cpu as usize].able.is_empty())
+    fn select_cpu(&mut self, cx: &mut Context<'_>, task: TaskId, why: Enqueue) -> CpuId {
+        self.know(cx, task);
+        let own = self.counter(cx, task, why);
+        let worse =
+            |running: TaskId| Some(Reverse(self.tasks[running as usize].counter)).filter(|theirs| own > theirs.0);
+        self.shared.place_over(cx, task, worse)
     }
 
-    /// A child has half of its parent's counter; the parent keeps its own.
     #[inline]
-    fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
-        match why {
-            Enqueue::New => {
-                self.know(cx, task);
-                if let Some(parent) = cx.tasks[task as usize].parent {
-                    self.tasks[task as usize].counter = self.tasks[parent as usize].counter / 2;
-                }
-            }
-            Enqueue::Wakeup => {
-                self.know(cx, task);
-                self.catch_up(task);
-            }
-            Enqueue::Migrate => {}
-            Enqueue::Preempted | Enqueue::SliceEnd | Enqueue::Yield => return offer(cx, task), // it kept its place
+    fn enqueue(&mut self, cx: &mut Context<'_>, _: CpuId, task: TaskId, why: Enqueue) {
+        let kept_its_place = matches!(why, Enqueue::Preempted | Enqueue::SliceEnd | Enqueue::Yield);
+        if kept_its_place || self.shared.moves(task) {
+            return;
         }
-        self.join(cpu, task);
+        self.know(cx, task);
+        self.tasks[task as usize].counter = self.counter(cx, task, why);
+        self.join(task);
     }
 
     #[inline]
-    fn dequeue(&mut self, _: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Dequeue) {
-        self.leave(cpu, task);
+    fn dequeue(&mut self, _: &mut Context<'_>, _: CpuId, task: TaskId, why: Dequeue) {
+        if self.shared.moves(task) {
+            return;
+        }
+        self.leave(task);
         let entity = &mut self.tasks[task as usize];
-        entity.slept = (cpu, self.queues[cpu as usize].rounds);
+        entity.slept = self.rounds;
         entity.timer = why == Dequeue::Sleep(Wait::Timer);
     }
 
     /// If all counters are used up, a round begins; the choice made before remains.
     #[inline]
-    fn pick_next(&mut self, _: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
-        let task = self.largest(cpu, |_| true)?;
+    fn pick_next(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
+        let task = self.first(cx, cpu)?;
         if self.tasks[task as usize].counter == 0 {
-            let queue = &mut self.queues[cpu as usize];
-            queue.rounds += 1;
-            queue.able.iter().for_each(|&task| self.tasks[task as usize].refill());
+            self.rounds += 1;
+            self.able.iter().for_each(|&task| self.tasks[task as usize].refill());
         }
         Some(Pick { task, slice: None })
     }
 
     /// The end of a sleep always makes the kernel choose anew; any other wakeup does if the woken one has more ticks left.
     #[inline]
-    fn wakeup_preempts(&mut self, cx: &mut Context<'_>, _: CpuId, running: TaskId, woken: TaskId) -> Preempt {
+    fn wakeup_preempts(&mut self, cx: &mut Context<'_>, cpu: CpuId, running: TaskId, woken: TaskId) -> Preempt {
         let (running, woken) = (&self.tasks[running as usize], &self.tasks[woken as usize]);
-        (woken.counter > running.counter || woken.timer && cx.waker.is_none()).into()
+        let larger = woken.counter > running.counter;
+        self.shared.preempts(cpu, larger || woken.timer && cx.waker.is_none())
     }
 
     fn tick(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
@@ -290,11 +312,7 @@ impl Scheduler for Linux10 {
         }
     }
 
-    fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {
-        if why == Balance::Tick {
-            return None;
-        }
-        let waits = |from: CpuId, task: TaskId| cx.processors[from as usize].running != Some(task);
-        pull(cx, cpu, |from, may| self.largest(from, |task| may(task) && waits(from, task)))
+    fn balance(&mut self, _: &mut Context<'_>, _: CpuId, _: Balance) -> Option<TaskId> {
+        self.shared.pulled()
     }
 }
