@@ -1,4 +1,4 @@
-//! fifo and round_robin on several processors: one queue, so that the textbook's answers are those of c servers.
+//! Policies of textbooks on several processors: one queue, so that the textbook's answers are those of c servers.
 
 use schedlab_model::{Nanos, SECOND, event::Kind, task::TaskId};
 use schedlab_policies::schedulers::All;
@@ -33,11 +33,23 @@ fn two_short_tasks_and_two_long_ones_end_when_two_servers_would_end_them() {
     assert_eq!(ends(&fifo), [1, 10, 2, 12]);
     assert_eq!(fifo.totals.idle, 2 * SECOND, "after 10 s only d is left");
     let turns = on(2, "round_robin", &tasks);
+    for (end, expected) in ends(&turns).into_iter().zip([2, 11, 2, 11]) {
+        assert!(end.abs_diff(expected) <= 1, "{:?}", ends(&turns));
+    }
     assert_eq!(turns.end, 11 * SECOND);
     assert_eq!(turns.totals.idle, 0);
-    // The original has one processor; here each has its own turns, so that the two left at the end need not be even.
-    let minix = on(2, "minix", &tasks);
-    assert!((11 * SECOND..=12 * SECOND).contains(&minix.end), "{} ns", minix.end);
+}
+
+#[test]
+fn three_hogs_share_two_processors_to_within_a_slice() {
+    for (scheduler, slice) in [("round_robin", 100), ("stride", 100), ("mlfq", 80)] {
+        let run = on(
+            2,
+            scheduler,
+            "duration = \"900ms\"\nworkload.hog = { load = \"spin\", passes = \"forever\", count = 3 }",
+        );
+        assert!(had(&run, 3).iter().all(|had| had.abs_diff(600) <= slice), "{scheduler}: {:?} ms", had(&run, 3));
+    }
 }
 
 #[test]
@@ -54,7 +66,7 @@ fn a_task_that_is_put_back_next_to_a_bound_one_goes_to_the_idle_processor() {
         workload.a = { load = \"spin\", passes = \"forever\", cpus = [0, 1] }\n\
         workload.b = { load = \"spin\", passes = \"forever\", cpus = [0], start = \"1s\" }\n\
         workload.c = { load = \"spin\", compute = \"1500ms\", cpus = [1] }\n";
-    for scheduler in ["round_robin", "mlfq", "stride", "lottery", "linux_1_0", "minix", "refresh_cycle", "muqss"] {
+    for scheduler in ["round_robin", "mlfq", "stride", "lottery", "linux_1_0", "refresh_cycle", "muqss"] {
         // From 1.5 s on the second processor idles, until a is put back: at the end of a slice, 200 ms at most.
         let run = on(2, scheduler, jobs);
         assert!(run.totals.idle <= 200_000_000, "{scheduler}: {} ns idle", run.totals.idle);

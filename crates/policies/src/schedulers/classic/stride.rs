@@ -19,8 +19,14 @@
 //!     wakeup:    pass  =  global + remain                         a new task has remain = stride
 //!
 //! stride1 = 2^20; tickets 1024 at nice 0, a quarter more for each level less; used, slice in ns; the sum over the tasks
-//! that are ready on the same processor. Passes are kept times the slice, in stride1 * ns a ticket, so nothing is rounded
+//! that are ready. Passes are kept times the slice, in stride1 * ns a ticket, so nothing is rounded
 //! but the last of some 10^6 parts of a nanosecond.
+//!
+//! On m processors (or m ready tasks, if these are fewer) no task can use more than one of them, so that its tickets count as
+//!
+//!     w_i  <=  (sum of w_j over those with fewer tickets) / (m - i)       from i = 1, the one with the most, as long as it has more
+//!
+//! With tickets 10 : 1 : 1 on two processors, 10 count as 2: one task has a processor, the others share the second one.
 //!
 //! ## A schedule
 //!
@@ -48,7 +54,9 @@
 //!
 //! ## Cost
 //!
-//! Enqueue and pick: logarithmic in the tasks that wait; every CPU burst, two divisions.
+//! Enqueue and pick: logarithmic in the tasks that wait; on several processors, a pick is linear in those up to the first that may run
+//! there, and where a task becomes ready or stops being so the tickets of at most 41 nice levels are looked at. Every CPU burst, two
+//! divisions.
 //!
 //! ## Good for, not for
 //!
@@ -59,40 +67,38 @@
 //!
 //! Tickets come from the nice level; the original lets users make, lend and inflate tickets of their own currencies.
 //! The average pass goes forward with the processor time that tasks use; the original's goes with the clock, which is the
-//! same where nothing is lost to interrupts and switching. The original's prototype had one processor; on several, each
-//! has its own queue and average, new and woken tasks go to an idle processor if there is one, and an idle one pulls.
+//! same where nothing is lost to interrupts and switching.
+//!
+//! The original's prototype had one processor. On several there is one order and one average for all: each processor takes the
+//! least pass that it may run, and tickets are capped as above (the readjustment of surplus fair scheduling); without that, a task with too
+//! many would fall ever farther behind the average, and later have a processor for as long as that is worth. The cap takes it that
+//! tasks may run anywhere. Where many are bound to one processor they get less than their tickets say, and fall behind; so for a
+//! task that may use some processors only the average is at most what these have come to.
 //!
 //! ## References
 //!
 //! - C. A. Waldspurger, W. E. Weihl: Stride Scheduling: Deterministic Proportional-Share Resource Management, MIT
 //!   LCS TM-528, 1995, sections 2 and 3 (dynamic client participation, figure 5; non-uniform quanta).
+//! - A. Chandra, M. Adler, P. Goyal, P. Shenoy: Surplus Fair Scheduling: A Proportional-Share CPU Scheduling Algorithm for
+//!   Symmetric Multiprocessors, OSDI 2000, section 2 (weight readjustment).
 
 use crate::schedulers::{
     Balance, Context, Dequeue, Enqueue, Features, Pick, Scheduler,
-    kit::{
-        ordered::Ordered,
-        placement::{idle_or_last, offer, pull},
-        tickets::tickets,
-    },
+    kit::{ordered::Ordered, shared_queue::Shared, tickets::tickets},
 };
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
     info::{Domain, Info, Parameter, Params, Promise, Reach},
+    processors::CpuSet,
     task::{CpuId, Task, TaskId},
     topology::Topology,
 };
+use shares::{Shares, advance};
 
-/// The stride of a task with one ticket; the prototype's value.
-const STRIDE1: u64 = 1 << 20;
+mod shares;
 
 /// A pass, in stride1 * ns a ticket: 64 bits are two days of a task at nice 20.
 type Pass = i128;
-
-/// How far a pass shared by `tickets` moves for a given run time. A CPU burst of more than five hours counts as five.
-#[inline]
-fn advance(ran: Nanos, tickets: u64) -> Pass {
-    Pass::from(ran.saturating_mul(STRIDE1) / tickets)
-}
 
 #[derive(Debug, Default, Clone, Copy)]
 struct Client {
@@ -101,29 +107,28 @@ struct Client {
     pass: Pass,
 }
 
-/// All ready tasks of a processor together.
-#[derive(Debug, Default, Clone, Copy)]
-struct Global {
-    tickets: u64,
-    pass: Pass,
-}
-
 /// The least pass runs.
 #[derive(Debug)]
 pub struct Stride {
     slice: Nanos,
+    /// One for all processors.
     queue: Ordered<Pass>,
+    shared: Shared,
     clients: Vec<Client>,
-    globals: Vec<Global>,
+    /// All ready tasks, and their average pass.
+    shares: Shares,
+    average: Pass,
+    /// For each of several processors, the pass of the task that it chose last; while it idles, the largest.
+    reached: Vec<Pass>,
 }
 
 impl Stride {
-    /// A task becomes ready on a processor: `remain` is made a pass.
-    #[inline]
-    fn enter(&mut self, cpu: CpuId, task: TaskId) {
-        let (client, global) = (&mut self.clients[task as usize], &mut self.globals[cpu as usize]);
-        client.pass += global.pass;
-        global.tickets += client.tickets;
+    /// The average for a task that may use those processors: if these are not all, at most what they have come to.
+    fn average_for(&self, cx: &Context<'_>, allowed: &CpuSet) -> Pass {
+        if !self.shared.several() || allowed.count() as usize >= cx.processors.len() {
+            return self.average;
+        }
+        allowed.iter().map(|cpu| self.reached[cpu as usize]).max().map_or(self.average, |most| most.min(self.average))
     }
 }
 
@@ -136,7 +141,7 @@ impl Scheduler for Stride {
         promises: &[
             Promise::WorkConserving(Reach::Everywhere),
             Promise::StarvationFree(Reach::Everywhere),
-            Promise::FairToEquals(Reach::EachProcessor),
+            Promise::FairToEquals(Reach::Unbound),
         ],
         parameters: &[Parameter {
             name: "slice",
@@ -159,71 +164,85 @@ impl Scheduler for Stride {
         let processors = topology.processors();
         Stride {
             slice: params.whole("slice"),
-            queue: Ordered::new(processors),
+            queue: Ordered::new(1),
+            shared: Shared::new(processors),
             clients: Vec::new(),
-            globals: vec![Global::default(); processors.into()],
+            shares: Shares::new(processors),
+            average: 0,
+            reached: vec![Pass::MAX; processors.into()],
         }
     }
 
     fn select_cpu(&mut self, cx: &mut Context<'_>, task: TaskId, _: Enqueue) -> CpuId {
-        idle_or_last(cx, task, |cpu| self.queue.is_empty(cpu))
+        self.shared.place(cx, task)
     }
 
     #[inline]
-    fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
+    fn enqueue(&mut self, cx: &mut Context<'_>, _: CpuId, task: TaskId, why: Enqueue) {
+        if self.shared.moves(task) {
+            return;
+        }
         if task as usize >= self.clients.len() {
             self.clients.resize(task as usize + 1, Client::default());
         }
+        let Task { nice, ref allowed, .. } = cx.tasks[task as usize];
         if self.clients[task as usize].tickets == 0 {
-            let tickets = tickets(cx.tasks[task as usize].nice);
+            let tickets = tickets(nice);
             self.clients[task as usize] = Client { tickets, pass: advance(self.slice, tickets) };
         }
-        match why {
-            Enqueue::New | Enqueue::Wakeup | Enqueue::Migrate => self.enter(cpu, task),
-            Enqueue::Preempted | Enqueue::SliceEnd | Enqueue::Yield => offer(cx, task),
+        if matches!(why, Enqueue::New | Enqueue::Wakeup | Enqueue::Migrate) {
+            self.clients[task as usize].pass += self.average_for(cx, allowed);
+            self.shares.join(nice);
         }
-        self.queue.join(cpu, task, self.clients[task as usize].pass);
+        self.queue.join(0, task, self.clients[task as usize].pass);
     }
 
     #[inline]
     fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, _: Dequeue) {
-        self.queue.leave(cx, cpu, task);
-        let (client, global) = (&mut self.clients[task as usize], &mut self.globals[cpu as usize]);
-        client.pass -= global.pass;
-        global.tickets -= client.tickets;
+        if self.shared.moves(task) {
+            return;
+        }
+        if self.shared.queued(cx, cpu, task) {
+            self.queue.remove(0, task);
+        }
+        let Task { nice, ref allowed, .. } = cx.tasks[task as usize];
+        self.clients[task as usize].pass -= self.average_for(cx, allowed);
+        self.shares.leave(nice);
     }
 
     #[inline]
-    fn pick_next(&mut self, _: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
-        let task = self.queue.next(cpu)?;
-        Some(Pick { task, slice: Some(self.slice) })
+    fn pick_next(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
+        let task = self.shared.next_by_key(cx, cpu, &mut self.queue);
+        if self.shared.several() {
+            self.reached[cpu as usize] = task.map_or(Pass::MAX, |task| self.clients[task as usize].pass);
+        }
+        Some(Pick { task: task?, slice: Some(self.slice) })
     }
 
     #[inline]
-    fn charge(&mut self, _: &mut Context<'_>, cpu: CpuId, task: TaskId, ran: Nanos) {
-        let (client, global) = (&mut self.clients[task as usize], &mut self.globals[cpu as usize]);
-        client.pass += advance(ran, client.tickets);
-        global.pass += advance(ran, global.tickets);
+    fn charge(&mut self, _: &mut Context<'_>, _: CpuId, task: TaskId, ran: Nanos) {
+        let client = &mut self.clients[task as usize];
+        client.pass += self.shares.advance(ran, client.tickets);
+        self.average += self.shares.advance_all(ran);
     }
 
     /// How far it is ahead of the average is scaled by the change of its stride (client_modify).
-    fn changed(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, _: &Task) {
+    fn changed(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, before: &Task) {
+        let after = &cx.tasks[task as usize];
+        let averages = [&before.allowed, &after.allowed].map(|allowed| self.average_for(cx, allowed));
         let Some(client) = self.clients.get_mut(task as usize).filter(|client| client.tickets > 0) else { return };
-        let before = std::mem::replace(&mut client.tickets, tickets(cx.tasks[task as usize].nice));
-        let scaled = |remain: Pass| remain * Pass::from(before) / Pass::from(client.tickets);
+        let earlier = std::mem::replace(&mut client.tickets, tickets(after.nice));
+        let scaled = |remain: Pass| remain * Pass::from(earlier) / Pass::from(client.tickets);
         if cx.processors[cpu as usize].running != Some(task) {
             client.pass = scaled(client.pass);
             return;
         }
-        let global = &mut self.globals[cpu as usize];
-        client.pass = global.pass + scaled(client.pass - global.pass);
-        global.tickets = global.tickets - before + client.tickets;
+        client.pass = averages[1] + scaled(client.pass - averages[0]);
+        self.shares.leave(before.nice);
+        self.shares.join(after.nice);
     }
 
-    fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {
-        match why {
-            Balance::Idle => pull(cx, cpu, |from, may| self.queue.find(from, may)),
-            Balance::Tick => None,
-        }
+    fn balance(&mut self, _: &mut Context<'_>, _: CpuId, _: Balance) -> Option<TaskId> {
+        self.shared.pulled()
     }
 }
