@@ -51,11 +51,16 @@ proptest! {
     }
 
     #[test]
-    fn whatever_was_granted_is_kept(all in any_work(), processors in 1..4u16, enforce in any::<bool>()) {
-        let run = periodic::<Edf>(&format!("name = \"edf\", enforce = {enforce}"), processors, &all, 500);
+    fn whatever_was_granted_is_kept(
+        all in any_work(), processors in 1..4u16, enforce in any::<bool>(), global in any::<bool>(),
+    ) {
+        let placement = if global { "global" } else { "partitioned" };
+        let scheduler = format!("name = \"edf\", enforce = {enforce}, placement = \"{placement}\"");
+        let run = periodic::<Edf>(&scheduler, processors, &all, 500);
         let granted = in_time(&run, &all)?;
-        // First fit: no processor had room for a refused one.
-        prop_assert!(granted >= all.len().min(processors.into()), "{} of {:?}", granted, all);
+        // First fit: no processor had room for a refused one. Global: the first is granted, whatever it is.
+        let least = if global { 1 } else { processors.into() };
+        prop_assert!(granted >= all.len().min(least), "{} of {:?}", granted, all);
     }
 }
 
@@ -133,4 +138,71 @@ fn a_task_that_waits_within_a_job_comes_back_under_the_same_deadline() {
         let run = run::<Edf>(&scenario(&text), 1);
         assert_eq!(run.order()[..4], [0, 1, 0, 1], "enforce = {enforce}");
     }
+}
+
+/// The reservations that two processors refuse of so many, each of a part of a processor: their numbers, in order.
+fn refused(placement: &str, parts: &[f64]) -> Vec<u32> {
+    let all: Vec<_> = parts.iter().map(|part| Work::plain((part * 10_000.0) as u64, 10_000)).collect();
+    let run = periodic::<Edf>(&format!("name = \"edf\", placement = \"{placement}\""), 2, &all, 500);
+    run.of(Kind::Refused).map(|event| event.task).collect()
+}
+
+#[test]
+fn two_processors_grant_what_fits_on_each_or_what_no_deadline_can_be_missed_with() {
+    for placement in ["partitioned", "global"] {
+        assert_eq!(refused(placement, &[0.6, 0.6, 0.6]), [2], "{placement}: no room on either; 1.8 > 2 - 0.6");
+    }
+    assert_eq!(refused("partitioned", &[0.5; 4]), [0; 0]);
+    assert_eq!(refused("global", &[0.5; 4]), [3], "2 > 2 - 0.5");
+    // One large reservation leaves little for others, as Dhall's example wants.
+    assert_eq!(refused("global", &[0.1, 0.1, 1.0]), [2]);
+    assert_eq!(refused("global", &[1.0, 0.1]), [1]);
+    assert_eq!(refused("partitioned", &[0.1, 0.1, 1.0]), [0; 0]);
+}
+
+#[test]
+fn a_reservation_waits_for_its_processor_while_another_idles_unless_the_queue_is_one() {
+    let idle = |placement: &str| {
+        let text = format!(
+            r#"
+            machine = {{ preset = "uniform", processors = 2 }}
+            duration = "1s"
+            scheduler = {{ name = "edf", placement = "{placement}" }}
+            workload.a = {{ load = "periodic", run = "5ms", period = "10ms", reservation = {{ runtime = "5ms", period = "10ms" }} }}
+            workload.b = {{ load = "periodic", run = "5ms", period = "10ms", reservation = {{ runtime = "5ms", period = "10ms" }} }}
+            "#
+        );
+        let run = run::<Edf>(&scenario(&text), 1);
+        let latest = run.of(Kind::SwitchIn).map(|event| event.time % 10_000_000).max();
+        (run.of(Kind::SwitchIn).map(|event| event.cpu).max(), latest)
+    };
+    assert_eq!(idle("partitioned"), (Some(0), Some(5_000_000)), "both on the first processor, one after the other");
+    assert_eq!(idle("global"), (Some(1), Some(0)), "one on each, at once");
+}
+
+#[test]
+fn global_placement_refuses_reservations_of_tasks_that_may_not_run_everywhere() {
+    let text = r#"
+        machine = { preset = "uniform", processors = 2 }
+        duration = "1s"
+        scheduler = { name = "edf", placement = "global" }
+        workload.a = { load = "periodic", run = "1ms", period = "10ms", cpus = [0], reservation = { runtime = "1ms", period = "10ms" } }
+        workload.b = { load = "periodic", run = "1ms", period = "10ms", reservation = { runtime = "1ms", period = "10ms" } }
+    "#;
+    let refused: Vec<_> = run::<Edf>(&scenario(text), 1).of(Kind::Refused).map(|event| event.task).collect();
+    assert_eq!(refused, [0]);
+}
+
+#[test]
+fn what_was_granted_globally_is_available_again_from_the_last_deadline_on() {
+    let text = r#"
+        machine = { preset = "uniform", processors = 2 }
+        duration = "1s"
+        scheduler = { name = "edf", placement = "global" }
+        workload.a = { load = "periodic", run = "5ms", period = "10ms", periods = 20, count = 3, reservation = { runtime = "5ms", period = "10ms" } }
+        workload.b = { load = "periodic", run = "1ms", period = "10ms", start = "100ms", reservation = { runtime = "1ms", period = "10ms" } }
+        workload.c = { load = "periodic", run = "1ms", period = "10ms", start = "300ms", reservation = { runtime = "1ms", period = "10ms" } }
+    "#;
+    let refused: Vec<_> = run::<Edf>(&scenario(text), 1).of(Kind::Refused).map(|event| event.task).collect();
+    assert_eq!(refused, [3]);
 }

@@ -60,7 +60,8 @@
 //! and refuses them. Equal periods: the older task first. The capacity of a reservation that ends is available to others a
 //! period later; in a message-passing kernel, whose tasks do not report when they end, never. The textbook has one
 //! processor; on several, each has its own (partitioned, first fit in order of number), and only tasks without a
-//! reservation are pulled. `response_time` stops, and refuses, after 10000 steps. Real-time policies without a reservation
+//! reservation are pulled. There is no global placement: with priorities over all processors a task can be late although all
+//! together use little more than one of them (Dhall). `response_time` stops, and refuses, after 10000 steps. Real-time policies without a reservation
 //! (fifo, rr) are as all others.
 //!
 //! ## References
@@ -180,13 +181,13 @@ impl Scheduler for RateMonotonic {
                 "response_time" => responds_in_time,
                 _ => |_| true,
             },
-            queue: Reserved::new(processors),
+            queue: Reserved::partitioned(processors),
             granted: vec![Vec::new(); processors.into()],
         }
     }
 
     fn select_cpu(&mut self, cx: &mut Context<'_>, task: TaskId, _: Enqueue) -> CpuId {
-        self.queue.place(cx, task)
+        self.queue.place(cx, task, |_| None)
     }
 
     #[inline]
@@ -204,7 +205,7 @@ impl Scheduler for RateMonotonic {
 
     #[inline]
     fn pick_next(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
-        let task = self.queue.next(cpu)?;
+        let task = self.queue.next(cx, cpu)?;
         Some(Pick { task, slice: reservation(cx, task).is_none().then_some(self.slice) })
     }
 

@@ -1,6 +1,6 @@
-//! Which processor a task waits for, under policies whose originals knew one processor only: each processor has a queue of
-//! its own, a task that becomes ready goes to an idle one if there is any, and one whose queue becomes empty pulls. A
-//! policy that calls all three functions conserves work: a task that may use an idle processor never waits.
+//! Which processor a task waits for, where each has a queue of its own: a task that becomes ready goes to an idle one if there is any,
+//! and one whose queue becomes empty pulls. A policy that also offers what is put back to idle processors conserves work: a task that may
+//! use an idle one never waits.
 
 use crate::schedulers::Context;
 use schedlab_model::task::{CpuId, TaskId};

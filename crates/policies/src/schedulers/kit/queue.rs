@@ -192,9 +192,9 @@ impl Queues {
         self.0[cpu as usize].is_empty()
     }
 
-    /// The first of those of which this is true.
-    pub fn find(&self, cpu: CpuId, is: impl Fn(TaskId) -> bool) -> Option<TaskId> {
-        self.0[cpu as usize].iter().copied().find(|&task| is(task))
+    /// All that wait for a processor, in order.
+    pub fn waiting(&self, cpu: CpuId) -> impl Iterator<Item = TaskId> {
+        self.0[cpu as usize].iter().copied()
     }
 
     /// A task joins the tail.
@@ -217,8 +217,9 @@ impl Queues {
         }
     }
 
+    /// A task that waits leaves.
     #[inline(never)]
-    fn remove(&mut self, cpu: CpuId, task: TaskId) {
+    pub fn remove(&mut self, cpu: CpuId, task: TaskId) {
         let queue = &mut self.0[cpu as usize];
         let at = queue.iter().position(|&other| other == task).expect("a task that does not run is in its queue");
         queue.remove(at);
