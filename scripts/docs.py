@@ -135,7 +135,8 @@ MATRIX_HEAD = """<!-- Written by `make docs`; change the loads or the schedulers
 
 {0} schedulers, each with its default parameters, on {1} loads. A load is an experiment file; each number is a mean over the seeds
 named with its load ± half the width of its 95 % interval, of the scenario named in its row. Bold is the best of a column, or within
-5 % of it. What a simulated machine of this kind leaves out stands in [validity.md](validity.md).
+5 % of it. Schedulers for one processor are left out where a load has two. What a simulated machine of this kind leaves out stands in
+[validity.md](validity.md).
 
 ```sh
 schedlab matrix --html matrix.html                    # the same numbers as heat maps
@@ -156,7 +157,7 @@ def matrix_section(done: matrix.Matrix, load: matrix.Load) -> str:
     scene = f"Machine: {machine['title']}. Each run: {definition['duration']}. Seeds: {seeds[0]} to {seeds[-1]}."
     file = f"[{load.name}.toml](../python/schedlab/matrix/loads/{load.name}.toml)"
     head = ["scheduler", *(f"{m.title} [{m.unit}]" for m in load.measures), "scenario"]
-    table = [head, ["---", *["--:"] * len(load.measures), "---"], *(matrix_row(done, load, s) for s in done.schedulers)]
+    table = [head, ["---", *["--:"] * len(load.measures), "---"], *(matrix_row(done, load, s) for s in load.schedulers)]
     rows = "\n".join(f"| {' | '.join(row)} |" for row in table)
     return f"## {load.name}\n\n{told}\n\n{scene} File: {file}.\n\n{rows}"
 

@@ -31,7 +31,8 @@ def test_a_frame_is_tidy(found):
 
 def test_both_numbers_of_waste_can_be_asked_for(small, tmp_path):
     asked = ["wasted", "wasted.longest"]
-    definition = Experiment.from_toml(small, set=["machine.processors=2"]).definition | {"metrics": asked}
+    two = ["machine.processors=2", "scheduler.name=round_robin"]
+    definition = Experiment.from_toml(small, set=two).definition | {"metrics": asked}
     summary = Experiment.from_dict(definition).run(out=tmp_path / "results").summary()
     assert set(summary["metric"]) == set(asked)
     assert summary["mean"].is_between(0, 100).all()
@@ -92,7 +93,7 @@ def test_the_manifest_says_where_the_numbers_come_from(found):
 def test_a_large_sweep_leaves_out_definitions_and_makes_them_again(small, tmp_path, monkeypatch):
     swept = {"machine.processors": [1, 2], "machine.costs.context_switch": ["10us", "20us"]}
     text = "".join(line for line in small.read_text().splitlines(True) if not line.startswith("metrics"))
-    experiment = Experiment.from_text(text, "small.toml", set=["seeds=1"]).sweep(swept)
+    experiment = Experiment.from_text(text, "small.toml", set=["seeds=1", "scheduler.name=round_robin"]).sweep(swept)
     whole = experiment.run(tmp_path / "whole")
     monkeypatch.setattr(manifest, "MOST_DEFINED", 7)
     run = experiment.run(tmp_path / "large")

@@ -51,6 +51,8 @@ pub enum Promise {
     RunsToBlock,
     /// It uses knowledge of the future, which no real system has: a bound to compare the others with.
     Clairvoyant,
+    /// It is for one processor: its original has no rule for more. An experiment with several is refused.
+    OneProcessor,
 }
 
 /// Where a promise holds. On a machine with one processor all three say the same. An elevator has one drive, and reaches
@@ -186,6 +188,21 @@ impl Info {
     pub fn page(&self) -> String {
         let line = |l: &str| l.strip_prefix("//!").map(|t| t.strip_prefix(' ').unwrap_or(t).to_owned());
         self.source.lines().map_while(line).collect::<Vec<_>>().join("\n")
+    }
+
+    /// Whether it is for a machine with that many processors. If not, what is wrong and what would be right.
+    ///
+    /// # Errors
+    /// A [`Promise::OneProcessor`] and several processors.
+    pub fn allows(&self, processors: u16) -> Result<(), String> {
+        if processors == 1 || !self.promises.contains(&Promise::OneProcessor) {
+            return Ok(());
+        }
+        let name = self.name;
+        Err(format!(
+            "{name} is for one processor, since its original has no rule for several, and the machine has {processors}: set \
+             machine.processors = 1, or take another scheduler"
+        ))
     }
 
     /// The parameter of that name.

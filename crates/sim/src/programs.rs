@@ -15,6 +15,7 @@ use std::collections::BTreeMap;
 
 /// The checked parameters of a table's entry on a machine of that many processors.
 pub(crate) fn check(processors: u16, info: &Info, settings: &BTreeMap<String, Setting>) -> Result<Params, RunError> {
+    info.allows(processors).map_err(|why| RunError(format!("scheduler.name: {why}")))?;
     let given = settings.iter().map(|(name, value)| (name.as_str(), value.to_string()));
     let checked = Params::check_on(processors, info, given);
     checked.map_err(|(name, why)| RunError(format!("{}.{name}: {why}", info.name)))

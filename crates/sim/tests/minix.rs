@@ -4,10 +4,11 @@
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
     event::{Kind, Leave},
+    experiment::Format,
     task::{Class, TaskId},
 };
 use schedlab_policies::schedulers::Minix;
-use schedlab_testing::schedulers::{Run, run, scenario};
+use schedlab_testing::schedulers::{Run, run, scenario, try_read};
 
 schedlab_testing::test_scheduler!(Minix);
 
@@ -181,4 +182,20 @@ fn drivers_run_before_servers_and_servers_before_users() {
             _ => {}
         }
     }
+}
+
+#[test]
+fn it_is_refused_on_two_processors_with_the_reason() {
+    let text = "machine = { preset = \"uniform\", processors = 2 }\nscheduler = { name = \"minix\" }\n\
+                workload.a = { load = \"spin\" }";
+    let why = "scenario:2: scheduler.name: minix is for one processor, since its original has no rule for several, and the machine has 2: \
+               set machine.processors = 1, or take another scheduler";
+    assert_eq!(try_read(text, Format::Toml).unwrap_err(), why);
+    let one = scenario(&text.replace("processors = 2", "processors = 1"));
+    // A scenario that a program has made is refused when it is run.
+    let mut two = one.clone();
+    two.machine.processors = scenario(&text.replace("minix", "fifo")).machine.processors;
+    assert!(schedlab_sim::run::<Minix>(&one, 1).is_ok());
+    let said = schedlab_sim::run::<Minix>(&two, 1).unwrap_err().to_string();
+    assert!(said.starts_with("scheduler.name: minix is for one processor"), "{said}");
 }

@@ -23,6 +23,7 @@ from schedlab.errors import Interrupted, UsageError, nearest
 from schedlab.experiment import Experiment
 from schedlab.matrix.measures import MEASURES, Measure, asked
 from schedlab.results import Results
+from schedlab.specification import plain
 from schedlab.stats import Interval, mean_interval
 
 __all__ = ["LOADS", "MEASURES", "Cell", "Load", "Matrix", "Measure", "run", "schedulers"]
@@ -54,13 +55,21 @@ class Load:
 
     name: str
     experiment: Experiment
+    schedulers: list[str]
 
     @classmethod
     def of(cls, name: str, schedulers: Sequence[str], seeds: int | None = None) -> "Load":
-        """Read a load's file; its results are those of an experiment `matrix-NAME`."""
+        """Read a load's file; its results are those of an experiment `matrix-NAME`.
+
+        On several processors, schedulers that are for one are left out. Raises `UsageError` if none is left.
+        """
         experiment = replace(Experiment.from_toml(FOLDER / f"{name}.toml"), name=f"matrix-{name}")
         experiment = experiment.replace(seeds=seeds) if seeds else experiment
-        return cls(name, experiment.sweep({SCHEDULER: list(schedulers)}))
+        several = plain(experiment.definition["machine"].get("processors", 1)) > 1
+        fit = [scheduler for scheduler in schedulers if not (several and scheduler in _for_one_processor())]
+        if not fit:
+            raise UsageError(f"{', '.join(schedulers)}: for one processor only, and {name} has several")
+        return cls(name, experiment.sweep({SCHEDULER: fit}), fit)
 
     @property
     def measures(self) -> list[Measure]:
@@ -96,7 +105,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Matrix:
-    """What came out. `cells` by (measure, load, scheduler), `scenarios` by (load, scheduler)."""
+    """What came out. `cells` by (measure, load, scheduler), `scenarios` by (load, scheduler).
+
+    A scheduler has none on a load with several processors if it is for one.
+    """
 
     schedulers: list[str]
     loads: list[Load]
@@ -115,7 +127,7 @@ class Matrix:
 
     def ratio(self, measure: Measure, load: str, scheduler: str) -> float:
         """How many times worse than the best scheduler of this load; at least 1, infinite where there is no value."""
-        column = (self.cells[measure.name, load, other].mean for other in self.schedulers)
+        column = (cell.mean for (name, on, _), cell in self.cells.items() if (name, on) == (measure.name, load))
         return measure.ratio(
             self.cells[measure.name, load, scheduler].mean, [mean for mean in column if mean is not None]
         )
@@ -133,7 +145,7 @@ class Matrix:
     @property
     def total(self) -> int:
         """All runs."""
-        return sum(len(self.schedulers) * len(load.experiment.seeds) for load in self.loads)
+        return sum(len(load.schedulers) * len(load.experiment.seeds) for load in self.loads)
 
     def as_json(self) -> dict:
         """The form that `schedlab matrix --json` prints."""
@@ -161,6 +173,12 @@ def schedulers() -> list[str]:
     return [info["name"] for info in json.loads(_core.catalogue())["schedulers"]]
 
 
+def _for_one_processor() -> set[str]:
+    """The schedulers that are refused on several processors."""
+    infos = json.loads(_core.catalogue())["schedulers"]
+    return {info["name"] for info in infos if {"promise": "one_processor"} in info["promises"]}
+
+
 def run(
     names: Sequence[str] = (),
     loads: Sequence[str] = (),
@@ -176,7 +194,7 @@ def run(
     """
     names = _chosen("scheduler", names, schedulers())
     chosen = [Load.of(load, names, seeds) for load in _chosen("load", loads, LOADS)]
-    total = sum(len(names) * len(load.experiment.seeds) for load in chosen)
+    total = sum(len(load.schedulers) * len(load.experiment.seeds) for load in chosen)
     done, results = 0, {}
     for load in chosen:
         tell = (lambda now, _, before=done: progress(before + now, total)) if progress else None
@@ -184,7 +202,7 @@ def run(
             results[load.name] = load.experiment.run(out, threads, fresh, tell)
         except Interrupted as stopped:
             raise Interrupted(done + stopped.done, total, out) from None
-        done += len(names) * len(load.experiment.seeds)
+        done += len(load.schedulers) * len(load.experiment.seeds)
     cells, scenarios = {}, {}
     for load in chosen:
         for scheduler, (scenario, runs) in _runs(load, results[load.name]).items():

@@ -42,7 +42,8 @@ def table(matrix: Matrix, measure: Measure) -> Table:
     """A measure of every scheduler on every load that has it."""
     loads = matrix.seen_by(measure)
     columns = [Column("scheduler", key=True), *(Column(load, numeric=True) for load in loads)]
-    rows = [[name, *(text(matrix.cells[measure.name, load, name]) for load in loads)] for name in matrix.schedulers]
+    cell = lambda load, name: matrix.cells.get((measure.name, load, name))  # noqa: E731
+    rows = [[name, *(text(cell(load, name)) for load in loads)] for name in matrix.schedulers]
     return Table.of_texts(columns, rows, f"{measure.title} [{measure.unit}], {measure.better} is better")
 
 
@@ -58,8 +59,13 @@ def tidy(matrix: Matrix) -> Table:
     return Table.of_texts([*keys, value], rows)
 
 
-def text(cell: Cell) -> str:
-    """A field as text: mean ± half width, and from how many runs if not all have it; "never" if none has."""
+def text(cell: Cell | None) -> str:
+    """A field as text: mean ± half width, and from how many runs if not all have it; "never" if none has.
+
+    Nothing is known of a scheduler for one processor on a load with several.
+    """
+    if cell is None:
+        return "–"
     if cell.mean is None:
         return "never"
     part = f" ({cell.n} of {cell.seeds})" if cell.n < cell.seeds else ""
@@ -73,7 +79,7 @@ def colour(ratio: float) -> int:
 
 def _map(matrix: Matrix, measure: Measure) -> dict[str, Any]:
     loads = matrix.seen_by(measure)
-    scenarios = [matrix.scenarios[load, name] for load in loads for name in matrix.schedulers]
+    scenarios = [scenario for (load, _), scenario in matrix.scenarios.items() if load in loads]
     seeds = {len(load.experiment.seeds) for load in matrix.loads}
     return {
         "measure": measure,
@@ -87,7 +93,11 @@ def _map(matrix: Matrix, measure: Measure) -> dict[str, Any]:
 
 
 def _field(matrix: Matrix, measure: Measure, load: str, scheduler: str) -> dict[str, Any]:
-    cell, ratio = matrix.cells[measure.name, load, scheduler], matrix.ratio(measure, load, scheduler)
+    cell = matrix.cells.get((measure.name, load, scheduler))
+    if cell is None:
+        tip = f"{scheduler}, {load}: not run, as it is for one processor"
+        return {"load": load, "colour": "", "mean": text(None), "half": "", "tip": tip}
+    ratio = matrix.ratio(measure, load, scheduler)
     mean, _, half = text(cell).partition(" ± ")
     worse = f", {digits(ratio, 3)} times the best" if isfinite(ratio) else ""
     return {
@@ -113,7 +123,7 @@ def _load(matrix: Matrix, name: str) -> dict[str, Any]:
         "id": page.anchor(f"load {name}"),
         "scenarios": page.grid(
             [page.Column("scheduler", key=True), page.Column("scenario", style="id")],
-            [(scheduler, matrix.scenarios[name, scheduler]) for scheduler in matrix.schedulers],
+            [(scheduler, scenario) for (load, scheduler), scenario in matrix.scenarios.items() if load == name],
         ),
     }
 

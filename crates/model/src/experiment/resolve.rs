@@ -239,6 +239,7 @@ fn policy(field: &str, family: &[Info], written: &Value, processors: u16) -> Res
         let reason = format!("{} is clairvoyant: it needs a trace of requests, see schedlab cache", info.name);
         return Err(Fault::new(at.key("name"), reason));
     }
+    info.allows(processors).map_err(|why| Fault::new(at.key("name"), why))?;
     let settings = settings(info, &at, table, &["name"], processors)?;
     Ok(Choice { name: info.name.to_owned(), settings })
 }

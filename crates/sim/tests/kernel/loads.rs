@@ -10,6 +10,11 @@ fn any_scheduler() -> impl Strategy<Value = &'static str> {
     prop::sample::select(SCHEDULERS.iter().map(|info| info.name).collect::<Vec<_>>())
 }
 
+/// Whether a scheduler is for that many processors.
+fn fits(scheduler: &str, processors: u64) -> bool {
+    SCHEDULERS.iter().any(|info| info.name == scheduler && info.allows(processors as u16).is_ok())
+}
+
 fn loaded(scheduler: &str, processors: u64, trap: u64, job: &str) -> Run {
     let text = format!(
         r#"
@@ -34,6 +39,7 @@ proptest! {
         scheduler in any_scheduler(), rounds in 1..200u64, us in 1..50u64, pairs in 1..4u64, processors in 1..3u64
     ) {
         let job = format!(r#"load = "pingpong", rounds = {rounds}, work = "{us}us", count = {pairs}"#);
+        prop_assume!(fits(scheduler, processors));
         let run = loaded(scheduler, processors, 100, &job);
         // Both sides send and receive; fork, wait and the two ends.
         prop_assert_eq!(run.get("system_calls"), (pairs * (4 * rounds + 4)) as f64);
@@ -46,6 +52,7 @@ proptest! {
         scheduler in any_scheduler(), groups in 1..4u64, pairs in 1..5u64, loops in 1..6u64, processors in 1..5u64
     ) {
         let job = format!(r#"load = "hackbench", groups = {groups}, pairs = {pairs}, loops = {loops}"#);
+        prop_assume!(fits(scheduler, processors));
         let run = loaded(scheduler, processors, 100, &job);
         let (tasks, messages) = (groups * 2 * pairs, groups * pairs * pairs * loops);
         // Two calls a message; a fork, an end and a wait for each task; the end of the first.
@@ -59,6 +66,7 @@ proptest! {
         scheduler in any_scheduler(), files in 1..40u64, jobs in 1..6u64, processors in 1..4u64
     ) {
         let job = format!(r#"load = "compile", files = {files}, jobs = {jobs}, compute = "5ms", wait = "1ms""#);
+        prop_assume!(fits(scheduler, processors));
         let run = loaded(scheduler, processors, 0, &job);
         prop_assert_eq!(run.get("tasks.job.completed"), (files + 1) as f64);
         let mut alive = 0;

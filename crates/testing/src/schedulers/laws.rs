@@ -3,7 +3,7 @@
 use super::{
     balancing, quotas,
     random::{Programs, Written, any_choice, any_scenario, cases, without_chance},
-    runs::{Run, holds_back, run_under, treatments},
+    runs::{Run, holds_back, read_with, run_under, treatments},
     scenes::{self, Scene},
     shares,
     subject::Subject,
@@ -12,6 +12,7 @@ use super::{
 use proptest::{prelude::*, test_runner::TestRunner};
 use schedlab_model::{
     event::{Kind, Leave, NO_TASK},
+    experiment::Format,
     info::{Promise, Reach},
     machine::Sizing,
     scenario::{Choice, Scenario},
@@ -100,6 +101,7 @@ pub fn promises_are_kept(subject: Subject) {
             Promise::LimitsGroups => quotas::limits_groups(subject),
             Promise::RunsToBlock => preempts_no_task(subject),
             Promise::Clairvoyant => found.extend(asks_no_oracle(subject)),
+            Promise::OneProcessor => found.extend(runs_on_two(subject)),
         }
     }
     assert!(found.is_empty(), "{}", found.join("\n"));
@@ -152,7 +154,10 @@ fn starving(subject: Subject, scenario: &Scenario, needs: Reach, reach: Reach, s
 /// Where a policy breaks a law of that reach: in the fixed scenes, then in a number of random ones.
 fn broken(subject: Subject, law: Law, reach: Reach, random: u32) -> Vec<String> {
     let name = subject.info.name;
-    let in_scene = |scene: &Scene, seed: u64| law(subject, &scene.under(subject.info), scene.needs, reach, seed);
+    let in_scene = |scene: &Scene, seed: u64| {
+        let scenario = scene.under(subject.info);
+        if subject.suits(&scenario) { law(subject, &scenario, scene.needs, reach, seed) } else { None }
+    };
     let fixed = scenes::fixed();
     let mut all: Vec<String> =
         fixed.iter().filter_map(|scene| Some(format!("{name}: {}: {scene:?}", in_scene(scene, 1)?))).collect();
@@ -195,11 +200,29 @@ fn asks_no_oracle(subject: Subject) -> Option<String> {
     (!subject.features.clairvoyant).then(|| format!("{name} promises to be clairvoyant, and has no such feature"))
 }
 
+/// That two processors are not refused to a policy that is for one.
+fn runs_on_two(subject: Subject) -> Option<String> {
+    let name = subject.info.name;
+    let text = |processors: u16| {
+        format!(
+            "machine = {{ preset = \"uniform\", processors = {processors} }}\nscheduler = {{ name = \"{name}\" }}\n\
+             workload.a = {{ load = \"spin\" }}"
+        )
+    };
+    let read = |processors| read_with(&text(processors), Format::Toml, std::slice::from_ref(subject.info));
+    match [read(1).err(), read(2).err()] {
+        [None, Some(why)] if why.contains("machine.processors = 1") => None,
+        other => Some(format!("{name} is for one processor, but {other:?}")),
+    }
+}
+
 /// Random scenarios under the policy with any parameters.
 fn in_any_scenario(subject: Subject, programs: Programs, law: impl Fn(&Scenario, u64) -> Result<(), TestCaseError>) {
     let strategy = (any_scenario(programs), any_choice(subject.info), any::<u64>());
-    let outcome = TestRunner::new(cases(100))
-        .run(&strategy, |(Written(scenario), scheduler, seed)| law(&Scenario { scheduler, ..scenario }, seed));
+    let outcome = TestRunner::new(cases(100)).run(&strategy, |(Written(scenario), scheduler, seed)| {
+        let scenario = Scenario { scheduler, ..scenario };
+        if subject.suits(&scenario) { law(&scenario, seed) } else { Ok(()) }
+    });
     outcome.unwrap_or_else(|why| panic!("{}: {why}", subject.info.name));
 }
 
@@ -209,7 +232,7 @@ fn by_default(subject: Subject, law: impl Fn(&Scenario, Run) -> Result<(), TestC
     let scheduler = Choice { name: subject.info.name.to_owned(), settings: BTreeMap::new() };
     let outcome = TestRunner::new(cases(200)).run(&strategy, |(Written(scenario), seed)| {
         let scenario = Scenario { scheduler: scheduler.clone(), ..scenario };
-        law(&scenario, subject.run(&scenario, seed))
+        if subject.suits(&scenario) { law(&scenario, subject.run(&scenario, seed)) } else { Ok(()) }
     });
     outcome.unwrap_or_else(|why| panic!("{}: {why}", subject.info.name));
 }

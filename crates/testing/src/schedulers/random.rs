@@ -233,8 +233,10 @@ fn job(programs: Programs, processors: u16) -> impl Strategy<Value = Value> {
     })
 }
 
-fn scheduler() -> impl Strategy<Value = Value> {
-    prop::sample::select(SCHEDULERS).prop_flat_map(|info: Info| settings(&info))
+/// A scheduler for a machine of that many processors.
+fn scheduler(processors: u16) -> impl Strategy<Value = Value> {
+    let fit = SCHEDULERS.iter().copied().filter(|info| info.allows(processors).is_ok());
+    prop::sample::select(fit.collect::<Vec<_>>()).prop_flat_map(|info: Info| settings(&info))
 }
 
 /// A policy with any parameters, as a scenario names it.
@@ -354,7 +356,7 @@ pub fn any_scenario(programs: Programs) -> impl Strategy<Value = Written> {
     machine().prop_flat_map(move |(processors, machine)| {
         let sender = sender.clone();
         let jobs = (prop::collection::vec(job(programs, processors), 1..4), groups());
-        (jobs, scheduler(), limit(), pipe.clone(), pool()).prop_map(move |((jobs, groups), scheduler, limit, room, pool)| {
+        (jobs, scheduler(processors), limit(), pipe.clone(), pool()).prop_map(move |((jobs, groups), scheduler, limit, room, pool)| {
             let mut workload: Map<String, Value> = ["a", "b", "c"].map(str::to_owned).into_iter().zip(jobs).collect();
             workload.insert("sender".to_owned(), sender.clone());
             pool.into_iter().for_each(|pool| drop(workload.insert("pool".to_owned(), pool)));

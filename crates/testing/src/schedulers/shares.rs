@@ -26,6 +26,9 @@ const TURNS: u64 = 200 * MILLISECOND;
 /// A job of equals of which one is too far from their mean.
 fn unequal(subject: Subject, scene: &Scene) -> Option<String> {
     let scenario = scene.under(subject.info);
+    if !subject.suits(&scenario) {
+        return None;
+    }
     let run = subject.run(&scenario, 1);
     let jobs: Vec<&String> = scenario.workload.keys().collect();
     let mut had: BTreeMap<(&str, u32), u64> = BTreeMap::new();

@@ -43,6 +43,11 @@ impl Subject {
         Subject::named::<schedlab_policies::schedulers::All>(name)
     }
 
+    /// Whether it is for that scenario's machine.
+    pub(super) fn suits(self, scenario: &Scenario) -> bool {
+        self.info.allows(scenario.machine.processors.get()).is_ok()
+    }
+
     /// Runs a scenario under it, with its events, the audit and the contract.
     pub(super) fn run(self, scenario: &Scenario, seed: u64) -> Run {
         (self.run)(scenario, seed)

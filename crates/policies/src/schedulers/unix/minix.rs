@@ -55,8 +55,7 @@
 //!
 //! ## Departures
 //!
-//! The original has one processor. On several, each has its own lists and its own phase; new and woken tasks go to an idle
-//! processor if there is one, and an idle one pulls the first waiting task of another's first list. The clock interrupt and
+//! The original has one processor and no rule for several, so an experiment with more is refused. The clock interrupt and
 //! the clock task belong to the kernel here (`sim`); this file has what they need of the scheduler.
 //!
 //! ## References
@@ -65,11 +64,8 @@
 //! - B. Evans, comp.os.minix, August 1990 (insertion at the head).
 
 use crate::schedulers::{
-    Balance, Context, Dequeue, Enqueue, Features, Pick, Preempt, Scheduler,
-    kit::{
-        placement::{idle_or_last, offer, pull},
-        queue::{Links, List},
-    },
+    Context, Dequeue, Enqueue, Features, Pick, Preempt, Scheduler,
+    kit::queue::{Links, List},
 };
 use schedlab_model::{
     MILLISECOND, Nanos, SECOND,
@@ -82,16 +78,6 @@ use schedlab_model::{
 #[derive(Debug)]
 pub struct Minix {
     links: Links,
-    processors: Vec<Ready>,
-    /// N: ticks in a quantum.
-    quantum_ticks: u64,
-    /// Whether a user that becomes ready joins the head of its list.
-    ready_at_head: bool,
-}
-
-/// The lists and the quantum phase of one processor.
-#[derive(Debug, Clone)]
-struct Ready {
     kernel_tasks: List,
     servers: List,
     users: List,
@@ -99,40 +85,40 @@ struct Ready {
     ticks_left: u64,
     /// The task billed at the last end of a quantum.
     previous: Option<TaskId>,
-}
-
-impl Ready {
-    fn list(&mut self, class: Class) -> &mut List {
-        match class {
-            Class::KernelTask => &mut self.kernel_tasks,
-            Class::Server => &mut self.servers,
-            Class::User => &mut self.users,
-        }
-    }
-
-    fn lists(&self) -> [&List; 3] {
-        [&self.kernel_tasks, &self.servers, &self.users]
-    }
-
-    /// Begins the next quantum.
-    fn new_quantum(&mut self, ticks: u64, billed: Option<TaskId>) {
-        self.ticks_left = ticks;
-        self.previous = billed;
-    }
+    /// N: ticks in a quantum.
+    quantum_ticks: u64,
+    /// Whether a user that becomes ready joins the head of its list.
+    ready_at_head: bool,
 }
 
 impl Minix {
+    fn list(&mut self, class: Class) -> (&mut Links, &mut List) {
+        let list = match class {
+            Class::KernelTask => &mut self.kernel_tasks,
+            Class::Server => &mut self.servers,
+            Class::User => &mut self.users,
+        };
+        (&mut self.links, list)
+    }
+
+    /// Begins the next quantum.
+    fn new_quantum(&mut self, billed: Option<TaskId>) {
+        self.ticks_left = self.quantum_ticks;
+        self.previous = billed;
+    }
+
     /// A task joins its list, or moves to its tail.
-    fn join(&mut self, cx: &Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
+    fn join(&mut self, cx: &Context<'_>, task: TaskId, why: Enqueue) {
         let class = cx.tasks[task as usize].class;
-        let list = self.processors[cpu as usize].list(class);
+        let at_head = class == Class::User && self.ready_at_head;
+        let (links, list) = self.list(class);
         if why == Enqueue::Yield {
-            list.remove(&mut self.links, task);
-            list.push_tail(&mut self.links, task);
-        } else if class == Class::User && self.ready_at_head {
-            list.push_head(&mut self.links, task);
+            list.remove(links, task);
+            list.push_tail(links, task);
+        } else if at_head {
+            list.push_head(links, task);
         } else {
-            list.push_tail(&mut self.links, task);
+            list.push_tail(links, task);
         }
     }
 }
@@ -143,7 +129,7 @@ impl Scheduler for Minix {
         summary: "three priority lists and a global quantum phase; message-passing kernels",
         year: 1990,
         origin: "Minix 1.5",
-        promises: &[Promise::WorkConserving(Reach::Everywhere)],
+        promises: &[Promise::WorkConserving(Reach::Everywhere), Promise::OneProcessor],
         parameters: &[
             Parameter {
                 name: "slice",
@@ -168,51 +154,39 @@ impl Scheduler for Minix {
     };
     const FEATURES: Features = Features { ticks: true, charges_at_wakeups: true, ..Features::NONE };
 
-    fn new(params: &Params, topology: &Topology, tick: Nanos) -> Self {
-        let processors = topology.processors();
+    fn new(params: &Params, _: &Topology, tick: Nanos) -> Self {
         // The kernel computes MILLISEC * HZ / 1000 in whole numbers; a tick is 1/HZ rounded to a nanosecond, hence
         // the half nanosecond per tick of tolerance. Zero ticks would never end: the kernel would count past zero.
         let quantum_ticks = ((params.whole("slice") + 1_000) / tick).max(1);
-        let ready = Ready {
+        Minix {
+            links: Links::default(),
             kernel_tasks: List::default(),
             servers: List::default(),
             users: List::default(),
             ticks_left: quantum_ticks,
             previous: None,
-        };
-        Minix {
-            links: Links::default(),
-            processors: vec![ready; processors.into()],
             quantum_ticks,
             ready_at_head: params.name("ready_at") == "head",
         }
     }
 
-    fn select_cpu(&mut self, cx: &mut Context<'_>, task: TaskId, _: Enqueue) -> CpuId {
-        idle_or_last(cx, task, |cpu| self.processors[cpu as usize].lists().iter().all(|list| list.is_empty()))
-    }
-
     #[inline(always)]
-    fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
+    fn enqueue(&mut self, cx: &mut Context<'_>, _: CpuId, task: TaskId, why: Enqueue) {
         // A preempted task has kept its place at the head.
         if why != Enqueue::Preempted {
-            self.join(cx, cpu, task, why);
-        }
-        if matches!(why, Enqueue::Preempted | Enqueue::SliceEnd | Enqueue::Yield) {
-            offer(cx, task);
+            self.join(cx, task, why);
         }
     }
 
     #[inline]
-    fn dequeue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, _: Dequeue) {
-        let class = cx.tasks[task as usize].class;
-        self.processors[cpu as usize].list(class).remove(&mut self.links, task);
+    fn dequeue(&mut self, cx: &mut Context<'_>, _: CpuId, task: TaskId, _: Dequeue) {
+        let (links, list) = self.list(cx.tasks[task as usize].class);
+        list.remove(links, task);
     }
 
     #[inline]
-    fn pick_next(&mut self, _: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
-        let ready = &self.processors[cpu as usize];
-        let task = ready.kernel_tasks.head().or(ready.servers.head()).or(ready.users.head())?;
+    fn pick_next(&mut self, _: &mut Context<'_>, _: CpuId) -> Option<Pick> {
+        let task = self.kernel_tasks.head().or(self.servers.head()).or(self.users.head())?;
         Some(Pick { task, slice: None })
     }
 
@@ -222,48 +196,34 @@ impl Scheduler for Minix {
         (class(woken) == Class::KernelTask && class(running) != Class::KernelTask).into()
     }
 
-    fn balance(&mut self, cx: &mut Context<'_>, cpu: CpuId, why: Balance) -> Option<TaskId> {
-        if why == Balance::Tick {
-            return None;
-        }
-        let waits = |from: CpuId, task: TaskId| cx.processors[from as usize].running != Some(task);
-        pull(cx, cpu, |from, may| {
-            let lists = self.processors[from as usize].lists();
-            lists.iter().find_map(|list| list.find(&self.links, |task| may(task) && waits(from, task)))
-        })
-    }
-
     /// The interrupt itself only counts.
     #[inline]
     fn tick(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
-        let ready = &mut self.processors[cpu as usize];
-        ready.ticks_left -= 1;
-        if ready.ticks_left == 0 {
-            ready.new_quantum(self.quantum_ticks, cx.processors[cpu as usize].billed);
+        self.ticks_left -= 1;
+        if self.ticks_left == 0 {
+            self.new_quantum(cx.processors[cpu as usize].billed);
         }
     }
 
     #[inline]
     fn tick_needs_clock_task(&self, cx: &Context<'_>, cpu: CpuId) -> bool {
-        let ready = &self.processors[cpu as usize];
-        ready.ticks_left == 1 && cx.processors[cpu as usize].billed == ready.previous && !ready.users.is_empty()
+        self.ticks_left == 1 && cx.processors[cpu as usize].billed == self.previous && !self.users.is_empty()
     }
 
     /// The clock task ends the quantum: a task billed at both its ends goes to the tail.
     #[inline(always)]
     fn clock_task(&mut self, cx: &mut Context<'_>, cpu: CpuId) {
         let billed = cx.processors[cpu as usize].billed;
-        let ready = &mut self.processors[cpu as usize];
-        ready.ticks_left -= 1;
-        if ready.ticks_left > 0 {
+        self.ticks_left -= 1;
+        if self.ticks_left > 0 {
             return;
         }
-        if billed == ready.previous
-            && let Some(head) = ready.users.pop_head(&mut self.links)
+        if billed == self.previous
+            && let Some(head) = self.users.pop_head(&mut self.links)
         {
-            ready.users.push_tail(&mut self.links, head);
+            self.users.push_tail(&mut self.links, head);
             cx.resched(cpu);
         }
-        ready.new_quantum(self.quantum_ticks, billed);
+        self.new_quantum(billed);
     }
 }
