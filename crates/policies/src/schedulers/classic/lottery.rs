@@ -68,9 +68,9 @@
 //! a client that waits for a server lends it its tickets. The original bounds no compensation; here it is at most
 //! 2^20-fold.
 //!
-//! The original's prototype had one processor. On several there is one hat: each processor draws from the tickets of all tasks that
-//! wait and that it may run. A task that runs is not in it, so that shares are not in proportion to tickets where one has many: with
-//! 2 : 1 : 1 on two processors whose slices end apart, it is drawn against one task at a time, and has 80 % of a processor, not 100.
+//! The original's prototype had one processor. On several, each processor draws from the tickets of all tasks that wait and that it
+//! may run. Tasks that run are not drawn, so shares are not in proportion to tickets where one task has many: with 2 : 1 : 1 on two
+//! processors whose slices end apart, that task competes with one other in each draw, and has 80 % of a processor, not 100.
 //!
 //! ## References
 //!

@@ -61,13 +61,14 @@
 //! period later; in a message-passing kernel, whose tasks do not report when they end, never. The textbook has one
 //! processor; on several, each has its own (partitioned, first fit in order of number), and only tasks without a
 //! reservation are pulled. There is no global placement: with priorities over all processors a task can be late although all
-//! together use little more than one of them (Dhall). `response_time` stops, and refuses, after 10000 steps. Real-time policies without a reservation
-//! (fifo, rr) are as all others.
+//! together use little more than one of them (Dhall). `response_time` stops, and refuses, after 10000 steps. Real-time policies
+//! without a reservation (fifo, rr) are as all others.
 //!
 //! ## References
 //!
 //! - C. L. Liu, J. W. Layland: Scheduling Algorithms for Multiprogramming in a Hard-Real-Time Environment, Journal of the
 //!   ACM 20(1), 1973, theorems 2 to 5.
+//! - S. K. Dhall, C. L. Liu: On a Real-Time Scheduling Problem, Operations Research 26(1), 1978.
 //! - M. Joseph, P. Pandya: Finding Response Times in a Real-Time System, Computer Journal 29(5), 1986.
 
 use crate::schedulers::{

@@ -55,9 +55,9 @@
 //! message-passing kernels, which have no program, go first.
 //!
 //! On several processors one queue is shared: each takes the shortest task that it may run, and one that becomes ready while none is
-//! idle goes to the one whose task has most left. That is not optimal: no rule that looks at what is left only is, since short
-//! tasks that run first leave the long ones to one processor at the end. What is left of a task that runs elsewhere is known as of its
-//! last charge, less the time since.
+//! idle goes to the one whose task has most left. For more than one processor that is not optimal: short tasks first can leave the
+//! long ones to one processor while the others idle. What is left of a task that runs elsewhere is as of its last charge, less the
+//! time since.
 //!
 //! ## References
 //!

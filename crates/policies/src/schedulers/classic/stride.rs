@@ -19,12 +19,12 @@
 //!     wakeup:    pass  =  global + remain                         a new task has remain = stride
 //!
 //! stride1 = 2^20; tickets 1024 at nice 0, a quarter more for each level less; used, slice in ns; the sum over the tasks
-//! that are ready. Passes are kept times the slice, in stride1 * ns a ticket, so nothing is rounded
-//! but the last of some 10^6 parts of a nanosecond.
+//! that are ready. Passes are kept times the slice, in stride1 * ns a ticket, so nothing is rounded but the last of some 10^6
+//! parts of a nanosecond.
 //!
-//! On m processors (or m ready tasks, if these are fewer) no task can use more than one of them, so that its tickets count as
+//! On m processors (or m ready tasks, if these are fewer) no task can use more than one of them, so its tickets count as
 //!
-//!     w_i  <=  (sum of w_j over those with fewer tickets) / (m - i)       from i = 1, the one with the most, as long as it has more
+//!     w_i  <=  (sum of w_j over those with fewer tickets) / (m - i)       for i = 1, 2, ..., most tickets first, while it has more
 //!
 //! With tickets 10 : 1 : 1 on two processors, 10 count as 2: one task has a processor, the others share the second one.
 //!
@@ -71,9 +71,9 @@
 //!
 //! The original's prototype had one processor. On several there is one order and one average for all: each processor takes the
 //! least pass that it may run, and tickets are capped as above (the readjustment of surplus fair scheduling); without that, a task with too
-//! many would fall ever farther behind the average, and later have a processor for as long as that is worth. The cap takes it that
-//! tasks may run anywhere. Where many are bound to one processor they get less than their tickets say, and fall behind; so for a
-//! task that may use some processors only the average is at most what these have come to.
+//! many would fall ever farther behind the average, and later have a processor for as long as that is worth. The cap assumes that tasks
+//! may use all processors. Tasks that are bound to a crowded one get less than their tickets say, and fall behind the average. So for
+//! a task that may use some processors only, the average is at most the largest pass that one of these has chosen last.
 //!
 //! ## References
 //!
