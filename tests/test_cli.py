@@ -210,8 +210,10 @@ def test_a_wrong_experiment_names_line_field_value_and_nearest(schedlab, small):
 
 
 def test_a_scheduler_for_one_processor_is_refused_on_two(schedlab, small):
-    small.write_text(small.read_text().replace('machine = "at_286"', 'machine = { preset = "uniform", processors = 2 }'))
-    refused(schedlab("run", small), "small.toml:", "scheduler.name", "minix is for one processor", "machine.processors = 1")
+    two = 'machine = { preset = "uniform", processors = 2 }'
+    small.write_text(small.read_text().replace('machine = "at_286"', two))
+    said = ("small.toml:", "scheduler.name", "minix is for one processor", "machine.processors = 1")
+    refused(schedlab("run", small), *said)
 
 
 def test_text_that_is_not_toml_or_not_unicode_is_refused(schedlab, small):

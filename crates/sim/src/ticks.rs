@@ -88,10 +88,10 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         if task == NO_TASK { self.pass_idle_ticks_until(until) } else { self.pass_ticks_until(until, task) }
     }
 
-    /// Those of the only processor, which runs a task.
+    /// Those of the only processor, which runs a task that has all of their time.
     #[inline(never)]
     fn pass_ticks_until(&mut self, until: Nanos, task: TaskId) -> bool {
-        if S::FEATURES.whole_ticks && self.cpus[0].overhead > 0 {
+        if self.cpus[0].overhead > 0 {
             return false;
         }
         self.settle_running(0);

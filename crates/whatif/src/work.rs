@@ -15,6 +15,7 @@
 //! ```
 
 mod copies;
+mod waits;
 
 use crate::{
     calls::{self, Part, Server},
@@ -22,13 +23,14 @@ use crate::{
     clocks,
     connections::{self, Hub},
     edges::Edges,
-    history::{RARE, Recording, Step, Task},
+    history::{Recording, Step, Task},
     inboxes::has_several_senders,
-    timers::{Timers, irregular, median, missed, timers},
+    timers::{irregular, median, missed},
 };
 use hashbrown::{HashMap, HashSet};
 use schedlab_model::replay::{Act, Jitter, Packed, Replay, Stream, Waking};
 use schedlab_traces::kernel::Pid;
+use waits::{Alone, timer_wait, wait};
 
 /// A recording as work, and how certain that is.
 #[derive(Debug, Default)]
@@ -292,55 +294,6 @@ fn together(steps: &[Step], at_once: u64) -> Vec<Step> {
     }
     all.splice(since.min(all.len())..since.min(all.len()), held);
     all
-}
-
-fn timer_wait(step: &Step) -> Option<(u64, u64)> {
-    match *step {
-        Step::Wait { from, to, cause: Cause::Timer } => Some((from, to)),
-        _ => None,
-    }
-}
-
-/// How a task's waits are taken that other tasks do not end.
-#[derive(Clone, Copy)]
-struct Alone {
-    timers: Timers,
-    /// Timers are timeouts: they are rare among its waits for other tasks, and their times are not the task's own.
-    timeouts: bool,
-    /// Those of unknown cause are as rare: another task ended them, too, and they last as long as they did.
-    strays: bool,
-}
-
-impl Alone {
-    /// Of a task with these waits for timers.
-    fn of(task: &Task, waits: &[(u64, u64)]) -> Alone {
-        let timeouts = is_rare(task, waits.len());
-        let is_unknown = |step: &&Step| matches!(step, Step::Wait { cause: Cause::Unknown, .. });
-        let strays = is_rare(task, task.steps.iter().filter(is_unknown).count());
-        Alone { timers: if timeouts { Timers::Relative } else { timers(waits) }, timeouts, strays }
-    }
-}
-
-/// Whether that many of its waits are rare among those for other tasks.
-fn is_rare(task: &Task, waits: usize) -> bool {
-    let is_by_task =
-        |step: &&Step| matches!(step, Step::Wait { cause: Cause::Task(_), .. } | Step::Meet { waited: Some(_), .. });
-    let by_tasks = task.steps.iter().filter(is_by_task).count();
-    RARE * waits <= by_tasks
-}
-
-fn wait(cause: Cause, from: u64, to: u64, alone: Alone, causes: &mut Causes) -> Act {
-    let (act, count) = match (cause, alone.timers) {
-        (Cause::Task(edge), _) => (Act::Wait(edge), &mut causes.tasks),
-        (Cause::Timer, Timers::Absolute) => (Act::Until(to), &mut causes.absolute),
-        (Cause::Timer, Timers::Relative) => (Act::Sleep(to - from), &mut causes.relative),
-        (Cause::Device, _) => (Act::Sleep(to - from), &mut causes.devices),
-        (Cause::Outside, _) => (Act::Until(to), &mut causes.outside),
-        (Cause::Unknown, _) if alone.strays => (Act::Sleep(to - from), &mut causes.unknown),
-        (Cause::Unknown, _) => (Act::Until(to), &mut causes.unknown),
-    };
-    *count += 1;
-    act
 }
 
 /// That many values at equal distances of all, least first; fewer if there are fewer.

@@ -253,11 +253,9 @@ pub struct Features {
     /// its last event, which is cheaper.
     pub charges_at_wakeups: bool,
     /// [`Scheduler::quiet_ticks`] and [`Scheduler::pass_ticks`]. Between ticks that were passed over, processor time is charged
-    /// in one piece, which must have the same effect as several.
+    /// in one piece, which must have the same effect as several. The running task has all of it: no switch or interrupt takes a
+    /// part of the first.
     pub passes_ticks: bool,
-    /// Ticks are passed over only where the running task has all of their time: not where a switch or an interrupt still takes
-    /// a part of the first.
-    pub whole_ticks: bool,
     /// [`Scheduler::idle_ticks`] and [`Scheduler::pass_idle_ticks`].
     pub passes_idle_ticks: bool,
     /// The oracle, [`Context::bursts`](View::bursts). No real kernel has one.
@@ -273,7 +271,6 @@ impl Features {
         user_returns: false,
         charges_at_wakeups: false,
         passes_ticks: false,
-        whole_ticks: false,
         passes_idle_ticks: false,
         clairvoyant: false,
     };

@@ -55,8 +55,7 @@ impl<S> Contract<S> {
 impl<S: Scheduler> Scheduler for Contract<S> {
     const INFO: Info = S::INFO;
     // Ticks are not passed over, so that each is seen.
-    const FEATURES: Features =
-        Features { passes_ticks: false, whole_ticks: false, passes_idle_ticks: false, ..S::FEATURES };
+    const FEATURES: Features = Features { passes_ticks: false, passes_idle_ticks: false, ..S::FEATURES };
 
     fn clocks(params: &Params, machine: Clocks) -> Clocks {
         S::clocks(params, machine)

@@ -1,6 +1,9 @@
 //! Copies of tasks: what several would do that do what one did.
 
-use super::{Alone, Causes, Wish, Work, timer_wait, wait};
+use super::{
+    Causes, Wish, Work,
+    waits::{Alone, timer_wait, wait},
+};
 use crate::{
     causes::Cause,
     history::{Recording, Step, Task},

@@ -246,13 +246,11 @@ impl Scheduler for Rsdl {
         ],
         source: schedlab_model::documentation!("rsdl.rs"),
     };
-    // Whole ticks: each cuts what a task ran to whole us.
     const FEATURES: Features = Features {
         ticks: true,
         charges_at_wakeups: true,
         passes_ticks: true,
         passes_idle_ticks: true,
-        whole_ticks: true,
         ..Features::NONE
     };
 
