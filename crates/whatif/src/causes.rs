@@ -48,7 +48,7 @@ const IRQ_POLL: u64 = 5;
 const HRTIMER: u64 = 8;
 
 /// The vector of the processor's own timer on x86 (`LOCAL_TIMER_VECTOR`): it brings no packets, and comes within any work.
-const LOCAL_TIMER: u64 = 236;
+pub(crate) const LOCAL_TIMER: u64 = 236;
 
 /// What a processor is handling besides its task.
 #[derive(Debug, Clone, Copy, Default)]

@@ -16,7 +16,7 @@ pub use {
 };
 
 use crate::{
-    causes::{Cause, Handling},
+    causes::{Cause, Handling, LOCAL_TIMER},
     halting::{self, Halting},
     pairing::{Pairing, Shown},
     treatment::{Places, Policy},
@@ -476,7 +476,7 @@ impl Listener for History {
         match event.kind {
             Kind::Waking | Kind::Woken | Kind::New | Kind::Migrate => self.comes(event.value as u16),
             Kind::IrqEntry | Kind::VectorEntry | Kind::TimerExpire => {
-                self.ticks |= event.kind != Kind::IrqEntry;
+                self.ticks |= event.kind == Kind::VectorEntry && event.value == LOCAL_TIMER;
                 self.comes(event.cpu);
             }
             Kind::SyscallEnter if event.call() == Call::Yield => self.yields(event.task),

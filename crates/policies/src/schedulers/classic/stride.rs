@@ -73,7 +73,9 @@
 //! least pass that it may run, and tickets are capped as above (the readjustment of surplus fair scheduling); without that, a task with too
 //! many would fall ever farther behind the average, and later have a processor for as long as that is worth. The cap assumes that tasks
 //! may use all processors. Tasks that are bound to a crowded one get less than their tickets say, and fall behind the average. So for
-//! a task that may use some processors only, the average is at most the largest pass that one of these has chosen last.
+//! a task that may use some processors only, the average is at most the largest pass that one of these has chosen last. Tasks that may use
+//! all run ahead of the average where others are bound: when one more comes, they wait until it has come as far, which may be for as long as
+//! they were alone.
 //!
 //! ## References
 //!
@@ -140,7 +142,7 @@ impl Scheduler for Stride {
         origin: "Waldspurger and Weihl, MIT",
         promises: &[
             Promise::WorkConserving(Reach::Everywhere),
-            Promise::StarvationFree(Reach::Everywhere),
+            Promise::StarvationFree(Reach::Unbound),
             Promise::FairToEquals(Reach::Unbound),
         ],
         parameters: &[Parameter {

@@ -59,6 +59,10 @@
 //! next one keeps some task with ticks left: a task that computes alongside it gets 0.2 % of the processor at 100 ticks a
 //! second and 0.05 % at 1000, and waits for most of a minute.
 //!
+//! On several processors a round begins, for all, when one finds no ticks left among the tasks that it may take. With a task of nice 20
+//! bound to one processor and two that compute bound to another, a round comes so often that the counter of one of the two is never used
+//! up, and the other never runs.
+//!
 //! Nor does it always give equal tasks equal shares. A tick is charged to the task that it finds running, however little
 //! that one has run, so that alongside tasks that sleep and wake in step with the clock one of four equals can have a
 //! quarter less than another. Of three equal tasks that only compute on two processors the oldest has 75 % of one and the others

@@ -4,8 +4,13 @@ use super::*;
 
 /// Tasks 5 and 6 have a processor in turn, each 100 us; `before` says what comes there 1 us before they change, if anything.
 fn in_turn(before: impl Fn(u64) -> Option<(Kind, u64)>) -> Recording {
+    in_turn_with(crate::causes::LOCAL_TIMER, before)
+}
+
+/// The same, after an interrupt by that vector.
+fn in_turn_with(vector: u64, before: impl Fn(u64) -> Option<(Kind, u64)>) -> Recording {
     let mut history = History::default();
-    history.event(&event(Kind::VectorEntry, 0, 5, 5, 0));
+    history.event(&Event { value: vector, ..event(Kind::VectorEntry, 0, 5, 5, 0) });
     for turn in 1..=60 {
         let (this, next) = if turn % 2 == 1 { (5, 6) } else { (6, 5) };
         if let Some((kind, value)) = before(turn) {
@@ -34,6 +39,10 @@ fn tasks_that_leave_without_a_reason_yield() {
         (1, 30),
         "the other's are not recorded"
     );
+    // Of a recording with other interrupts alone nothing is known of ticks, nor of one with timers that expire in software interrupts.
+    const RESCHEDULE: u64 = 253;
+    let others = in_turn_with(RESCHEDULE, |turn| (turn == 9).then_some((Kind::TimerExpire, 1)));
+    assert_eq!(yields(&others, Yield::Unexplained), 0);
     let interrupted = in_turn(|_| Some((Kind::IrqEntry, 30)));
     assert_eq!(yields(&interrupted, Yield::Unexplained), 0);
 }

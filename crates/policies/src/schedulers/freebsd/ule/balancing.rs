@@ -95,6 +95,12 @@ impl Balancer {
         self.crowded -= u32::from(load == self.steal_thresh);
     }
 
+    /// Whether any processor has so many threads that an idle one takes some.
+    #[inline(always)]
+    pub fn is_crowded(&self) -> bool {
+        self.crowded > 0
+    }
+
     /// Whether threads of a core are evened out in between (sched_balance_groups).
     fn balances_inside(&self, version: &Version) -> bool {
         version.old && self.has_threads
@@ -244,7 +250,7 @@ impl Ule {
         {
             return self.spare(cx, sibling, to);
         }
-        if self.balancer.crowded == 0 {
+        if !self.balancer.is_crowded() {
             return None;
         }
         let load = |&cpu: &CpuId| self.processors[cpu as usize].load;

@@ -146,6 +146,9 @@ impl Ule {
         let mut stolen = None;
         while let Some(at) = group {
             let of_core = self.balancer.tree.groups[at].threads && !self.version.today;
+            if !of_core && !self.balancer.is_crowded() {
+                break; // nor has any group above enough of them
+            }
             let least = if of_core { 1 } else { self.balancer.steal_thresh };
             match self.highest(cx, at, (least, 1), &|cpu| !tried[usize::from(cpu)]).1 {
                 None => group = self.balancer.tree.groups[at].parent,
