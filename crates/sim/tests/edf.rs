@@ -140,7 +140,7 @@ fn a_task_that_waits_within_a_job_comes_back_under_the_same_deadline() {
     }
 }
 
-/// The reservations that two processors refuse of so many, each of a part of a processor: their numbers, in order.
+/// Of that many reservations, each of a part of a processor, those that two processors refuse: their numbers, in order.
 fn refused(placement: &str, parts: &[f64]) -> Vec<u32> {
     let all: Vec<_> = parts.iter().map(|part| Work::plain((part * 10_000.0) as u64, 10_000)).collect();
     let run = periodic::<Edf>(&format!("name = \"edf\", placement = \"{placement}\""), 2, &all, 500);

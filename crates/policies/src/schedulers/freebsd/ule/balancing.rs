@@ -95,7 +95,7 @@ impl Balancer {
         self.crowded -= u32::from(load == self.steal_thresh);
     }
 
-    /// Whether any processor has so many threads that an idle one takes some.
+    /// Whether any processor has the load from which an idle one takes a thread.
     #[inline(always)]
     pub fn is_crowded(&self) -> bool {
         self.crowded > 0
