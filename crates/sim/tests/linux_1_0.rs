@@ -115,3 +115,17 @@ fn pinned_tasks_stay() {
 fn every_scheduling_policy_finds_its_place() {
     copes_with_every_class::<Linux10>(r#"name = "linux_1_0""#);
 }
+
+#[test]
+fn a_bound_task_that_uses_its_ticks_up_begins_no_round_while_others_wait_with_theirs() {
+    let run = two(&format!(
+        "duration = \"60s\"\n\
+         workload.a = {{ steps = [{{ compute = \"9ms\" }}, {{ sleep = \"11ms\" }}], passes = \"forever\", cpus = [0], nice = 20 }}\n{}",
+        hog("h", ", count = 2, cpus = [1]")
+    ));
+    // The one that runs when a round begins keeps half of its ticks.
+    for hog in [1, 2] {
+        assert_near(share(&run, hog, 0, 60 * SECOND), 50.0, 6.0);
+    }
+    assert_near(share(&run, 0, 0, 60 * SECOND), 45.0, 1.0);
+}

@@ -136,3 +136,19 @@ fn two_tasks_that_wake_at_once_preempt_two_others() {
         assert_eq!(begins, [0, 300]);
     }
 }
+
+#[test]
+fn what_a_task_has_used_since_a_boost_counts_where_another_is_woken() {
+    // From 70 ms on a has a slice of 80 ms at the last level. Boosted at 100 ms, it has used the first allotment up at 110.
+    let run = on_processors(
+        2,
+        "levels = 4, slice = \"10ms\", boost = \"100ms\"",
+        r#"
+        workload.a = { load = "spin", compute = "1s", cpus = [1] }
+        workload.b = { load = "spin", compute = "9ms", start = "112ms", cpus = [0] }
+        workload.c = { load = "spin", compute = "5ms", start = "115ms" }
+        "#,
+    );
+    let first = run.of(Kind::SwitchIn).find(|event| event.task == 2).expect("it runs");
+    assert_eq!((first.time, first.cpu), (115 * MILLISECOND, 1));
+}

@@ -104,3 +104,19 @@ fn what_is_left_of_tasks_that_run_is_known_up_to_now() {
     // At 60 ms a has 40 left and b 60.
     assert_eq!([0, 1, 2].map(|task| run.first(Kind::Exited, task) / 1_000_000), [100, 130, 70]);
 }
+
+#[test]
+fn on_a_smaller_core_less_is_done_in_the_same_time() {
+    let text = r#"
+        machine = { preset = "uniform", processors = 2, topology = { capacities = [512, 1024] } }
+        scheduler = { name = "srtf" }
+        workload.a = { load = "spin", compute = "50ms", cpus = [0] }
+        workload.b = { load = "spin", compute = "61ms", cpus = [1] }
+        workload.c = { load = "spin", compute = "20ms", start = "40ms", cpus = [0] }
+        workload.d = { load = "spin", compute = "10ms", start = "45ms" }
+    "#;
+    let run = run::<Srtf>(&scenario(text), 1);
+    let begins = |task| run.of(Kind::SwitchIn).find(|event| event.task == task).expect("it runs");
+    // At 40 ms a has 30 left, more than c. At 45 ms c has 17.5 left and b 16.
+    assert_eq!((begins(2).time, begins(3).time, begins(3).cpu), (40_000_000, 45_000_000, 0));
+}

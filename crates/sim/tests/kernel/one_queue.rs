@@ -1,7 +1,12 @@
 //! Policies of textbooks on several processors: one queue, so that the textbook's answers are those of c servers.
 
-use schedlab_model::{Nanos, SECOND, event::Kind, task::TaskId};
-use schedlab_policies::schedulers::All;
+use schedlab_model::{
+    Nanos, SECOND,
+    event::Kind,
+    info::{Info, Promise, Reach},
+    task::TaskId,
+};
+use schedlab_policies::schedulers::{All, SCHEDULERS};
 use schedlab_testing::schedulers::{Run, run, scenario};
 
 #[track_caller]
@@ -70,5 +75,21 @@ fn a_task_that_is_put_back_next_to_a_bound_one_goes_to_the_idle_processor() {
         // From 1.5 s on the second processor idles, until a is put back: at the end of a slice, 200 ms at most.
         let run = on(2, scheduler, jobs);
         assert!(run.totals.idle <= 200_000_000, "{scheduler}: {} ns idle", run.totals.idle);
+    }
+}
+
+#[test]
+fn a_task_that_may_use_an_idle_processor_while_it_waits_goes_there() {
+    let jobs = "\n\
+        workload.boss = { steps = [{ compute = \"1s\" }, { set = { cpus = [0, 1], job = \"waits\" } }, { compute = \"10s\" }], cpus = [0] }\n\
+        workload.waits = { load = \"spin\", compute = \"20s\", cpus = [0], nice = 20 }\n";
+    let conserve = |info: &&Info| info.promises.contains(&Promise::WorkConserving(Reach::Everywhere));
+    let all = SCHEDULERS.iter().filter(conserve).filter(|info| info.allows(2).is_ok()).map(|info| info.name);
+    for scheduler in all.chain(["edf\", placement = \"global"]) {
+        let run = on(2, scheduler, jobs);
+        let opened = run.of(Kind::Allowed).filter(|event| event.task == 1).last().expect("it is said").time;
+        let begins = run.of(Kind::SwitchIn).find(|event| event.cpu == 1).expect("it is taken").time;
+        // MuQSS leaves a task that may stay where it is (__set_cpus_allowed_ptr), until its deadline is the earliest.
+        assert_eq!(begins > opened, scheduler == "muqss", "{scheduler}: {} ns", begins - opened);
     }
 }

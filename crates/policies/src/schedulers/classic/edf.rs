@@ -243,7 +243,7 @@ impl Scheduler for Edf {
     #[inline]
     fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
         let deadline = self.ready(cx, task, why);
-        self.queue.join(cpu, task, deadline);
+        self.queue.join(cx, cpu, task, why, deadline);
     }
 
     #[inline]

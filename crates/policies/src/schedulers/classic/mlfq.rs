@@ -61,7 +61,8 @@
 //! level, with what is left of its allotment; one that yields goes to the tail with it. What a running task has done since
 //! a boost counts, what it did before does not; it ends the slice it is in. The ancestors (CTSS) started a task at a level
 //! by the size of its program. The textbook has one processor. On several the levels and the boost are those of all: each
-//! processor takes the first task that it may run, and a woken task that finds none idle goes to the one that runs the lowest level.
+//! processor takes the first task that it may run, and a woken task that finds none idle goes to the one that runs the lowest level,
+//! where a running task's level counts what it has used up to now.
 //!
 //! ## References
 //!
@@ -100,31 +101,53 @@ impl Standing {
     }
 }
 
-/// Levels of decreasing priority with slices that double.
-#[derive(Debug)]
-pub struct Mlfq {
+/// What the levels grant.
+#[derive(Debug, Clone, Copy)]
+struct Rules {
     slice: Nanos,
-    period: Nanos,
+    bottom: usize,
     /// Boosts so far, and when the last one was.
     boosts: u64,
     boosted: Nanos,
-    links: Links,
-    /// The tasks that wait, by level.
-    levels: Vec<List>,
-    shared: Shared,
-    tasks: Vec<Standing>,
 }
 
-impl Mlfq {
+impl Rules {
     #[inline]
     fn allotment(&self, level: usize) -> Nanos {
         self.slice << level
     }
 
+    /// The position of a task that has run for some time up to now: with its allotment used up it is a level lower.
+    #[inline(always)]
+    fn charged(&self, standing: Standing, ran: Nanos, now: Nanos) -> Standing {
+        let Standing { level, used, boost } = standing.after(self.boosts);
+        let used = used + ran.min(now - self.boosted);
+        if used < self.allotment(level) {
+            return Standing { level, used, boost };
+        }
+        Standing { level: (level + 1).min(self.bottom), used: 0, boost }
+    }
+}
+
+/// Levels of decreasing priority with slices that double.
+#[derive(Debug)]
+pub struct Mlfq {
+    rules: Rules,
+    period: Nanos,
+    links: Links,
+    /// The tasks that wait, by level.
+    levels: Vec<List>,
+    shared: Shared,
+    tasks: Vec<Standing>,
+    /// For each processor, up to when its task was charged.
+    charged: Vec<Nanos>,
+}
+
+impl Mlfq {
     /// Boosts if it is time.
     #[inline(always)]
     fn boost(&mut self, now: Nanos) {
-        if now - self.boosted >= self.period {
+        if now - self.rules.boosted >= self.period {
             self.raise_all(now);
         }
     }
@@ -132,8 +155,8 @@ impl Mlfq {
     /// The tasks that wait go to the top; what is remembered of each is put right when it is looked at.
     #[cold]
     fn raise_all(&mut self, now: Nanos) {
-        self.boosts = now / self.period;
-        self.boosted = self.boosts * self.period;
+        self.rules.boosts = now / self.period;
+        self.rules.boosted = self.rules.boosts * self.period;
         let (top, others) = self.levels.split_first_mut().expect("there is a level");
         others.iter_mut().for_each(|level| top.append(&mut self.links, level));
     }
@@ -151,7 +174,7 @@ impl Mlfq {
             self.learn(task);
         }
         let standing = &mut self.tasks[task as usize];
-        *standing = standing.after(self.boosts);
+        *standing = standing.after(self.rules.boosts);
         standing
     }
 
@@ -210,15 +233,15 @@ impl Scheduler for Mlfq {
     };
 
     fn new(params: &Params, topology: &Topology, _: Nanos) -> Self {
+        let (processors, levels) = (topology.processors(), params.whole("levels") as usize);
         Mlfq {
-            slice: params.whole("slice"),
+            rules: Rules { slice: params.whole("slice"), bottom: levels - 1, boosts: 0, boosted: 0 },
             period: params.whole("boost"),
-            boosts: 0,
-            boosted: 0,
             links: Links::default(),
-            levels: vec![List::default(); params.whole("levels") as usize],
-            shared: Shared::new(topology.processors()),
+            levels: vec![List::default(); levels],
+            shared: Shared::new(processors),
             tasks: Vec::new(),
+            charged: vec![0; processors.into()],
         }
     }
 
@@ -226,7 +249,8 @@ impl Scheduler for Mlfq {
         self.boost(cx.now);
         let level = self.standing(task).level;
         let worse = |running: TaskId| {
-            let theirs = self.tasks[running as usize].after(self.boosts).level;
+            let since = cx.now - self.charged[cx.tasks[running as usize].cpu as usize];
+            let theirs = self.rules.charged(self.tasks[running as usize], since, cx.now).level;
             (theirs > level).then_some(theirs)
         };
         self.shared.place_over(cx, task, worse)
@@ -235,7 +259,7 @@ impl Scheduler for Mlfq {
     #[inline(always)]
     fn enqueue(&mut self, cx: &mut Context<'_>, _: CpuId, task: TaskId, why: Enqueue) {
         self.boost(cx.now);
-        if self.shared.moves(task) {
+        if !self.shared.joins(cx, task, why) {
             return;
         }
         let Standing { level, used, .. } = *self.standing(task);
@@ -261,20 +285,16 @@ impl Scheduler for Mlfq {
         let task = self.first(cx, cpu)?;
         let Standing { level, used, .. } = *self.standing(task);
         self.levels[level].remove(&mut self.links, task);
-        Some(Pick { task, slice: Some(self.allotment(level) - used) })
+        self.charged[cpu as usize] = cx.now;
+        Some(Pick { task, slice: Some(self.rules.allotment(level) - used) })
     }
 
     #[inline]
-    fn charge(&mut self, cx: &mut Context<'_>, _: CpuId, task: TaskId, ran: Nanos) {
+    fn charge(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, ran: Nanos) {
         self.boost(cx.now);
-        let since_boost = cx.now - self.boosted;
-        let bottom = self.levels.len() - 1;
-        let standing = self.standing(task);
-        standing.used += ran.min(since_boost);
-        let Standing { level, used, .. } = *standing;
-        if used >= self.allotment(level) {
-            *self.standing(task) = Standing { level: (level + 1).min(bottom), used: 0, boost: self.boosts };
-        }
+        let standing = *self.standing(task);
+        self.tasks[task as usize] = self.rules.charged(standing, ran, cx.now);
+        self.charged[cpu as usize] = cx.now;
     }
 
     #[inline]

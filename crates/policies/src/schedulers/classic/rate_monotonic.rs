@@ -192,8 +192,9 @@ impl Scheduler for RateMonotonic {
     }
 
     #[inline]
-    fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, _: Enqueue) {
-        self.queue.join(cpu, task, reservation(cx, task).map(|wish| (wish.period, task)));
+    fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
+        let key = reservation(cx, task).map(|wish| (wish.period, task));
+        self.queue.join(cx, cpu, task, why, key);
     }
 
     #[inline]

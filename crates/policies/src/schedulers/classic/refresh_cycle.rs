@@ -237,7 +237,7 @@ impl Scheduler for RefreshCycle {
 
     #[inline]
     fn enqueue(&mut self, cx: &mut Context<'_>, _: CpuId, task: TaskId, why: Enqueue) {
-        if self.shared.moves(task) {
+        if !self.shared.joins(cx, task, why) {
             return;
         }
         self.know(task);

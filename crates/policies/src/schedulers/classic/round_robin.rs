@@ -139,8 +139,8 @@ impl Scheduler for RoundRobin {
     }
 
     #[inline]
-    fn enqueue(&mut self, _: &mut Context<'_>, _: CpuId, task: TaskId, why: Enqueue) {
-        self.queue.join(task, why);
+    fn enqueue(&mut self, cx: &mut Context<'_>, _: CpuId, task: TaskId, why: Enqueue) {
+        self.queue.join(cx, task, why);
     }
 
     #[inline]

@@ -14,7 +14,7 @@
 //!     left  =  burst - used
 //!
 //! burst, the length of the CPU burst given by the oracle when the task became ready; used, the processor time it has had
-//! since; both in ns.
+//! since, on a smaller core the part of it that a core of full size would have needed; both in ns.
 //!
 //! ## A schedule
 //!
@@ -57,7 +57,7 @@
 //! On several processors one queue is shared: each takes the shortest task that it may run, and one that becomes ready while none is
 //! idle goes to the one whose task has most left. For more than one processor that is not optimal: short tasks first can leave the
 //! long ones to one processor while the others idle. What is left of a task that runs elsewhere is as of its last charge, less the
-//! time since.
+//! time since; on smaller cores that is less work. That a thread is slower while its sibling runs is not foreseen.
 //!
 //! ## References
 //!
@@ -72,7 +72,7 @@ use schedlab_model::{
     Nanos,
     info::{Info, Params, Promise, Reach},
     task::{Class, CpuId, TaskId},
-    topology::Topology,
+    topology::{CAPACITY, Topology},
 };
 
 /// The task with the least remaining time runs.
@@ -81,17 +81,23 @@ pub struct Srtf {
     /// One for all processors.
     queue: Ordered<Nanos>,
     shared: Shared,
-    /// For each task, the processor time it has had since it became ready.
-    used: Vec<Nanos>,
+    /// For each task, the work it has done since it became ready.
+    done: Vec<Nanos>,
     /// For each processor, up to when its task was charged.
     charged: Vec<Nanos>,
 }
 
-/// The remaining time of a task that has used some.
+/// The work that is done in a time on a processor, as the time that it takes on a core of full size.
+#[inline(always)]
+fn work(cx: &Context<'_>, cpu: CpuId, time: Nanos) -> Nanos {
+    time * Nanos::from(cx.topology.place(cpu).capacity) / Nanos::from(CAPACITY)
+}
+
+/// The remaining work of a task that has done some.
 #[inline]
-fn left(cx: &Context<'_>, task: TaskId, used: Nanos) -> Nanos {
+fn left(cx: &Context<'_>, task: TaskId, done: Nanos) -> Nanos {
     match cx.tasks[task as usize].class {
-        Class::User => cx.bursts[task as usize].saturating_sub(used),
+        Class::User => cx.bursts[task as usize].saturating_sub(done),
         Class::KernelTask | Class::Server => 0,
     }
 }
@@ -99,17 +105,17 @@ fn left(cx: &Context<'_>, task: TaskId, used: Nanos) -> Nanos {
 impl Srtf {
     #[inline]
     fn left(&self, cx: &Context<'_>, task: TaskId) -> Nanos {
-        left(cx, task, self.used[task as usize])
+        left(cx, task, self.done[task as usize])
     }
 
     /// A task that may be seen for the first time; where it becomes ready, a burst begins.
     #[inline]
     fn know(&mut self, task: TaskId, why: Enqueue) {
-        if task as usize >= self.used.len() {
-            self.used.resize(task as usize + 1, 0);
+        if task as usize >= self.done.len() {
+            self.done.resize(task as usize + 1, 0);
         }
         if matches!(why, Enqueue::New | Enqueue::Wakeup) {
-            self.used[task as usize] = 0;
+            self.done[task as usize] = 0;
         }
     }
 }
@@ -136,7 +142,7 @@ impl Scheduler for Srtf {
         Srtf {
             queue: Ordered::new(1),
             shared: Shared::new(processors),
-            used: Vec::new(),
+            done: Vec::new(),
             charged: vec![0; processors.into()],
         }
     }
@@ -145,8 +151,9 @@ impl Scheduler for Srtf {
         self.know(task, why);
         let own = self.left(cx, task);
         let worse = |running: TaskId| {
-            let since = cx.now - self.charged[cx.tasks[running as usize].cpu as usize];
-            let theirs = left(cx, running, self.used[running as usize] + since);
+            let cpu = cx.tasks[running as usize].cpu;
+            let since = work(cx, cpu, cx.now - self.charged[cpu as usize]);
+            let theirs = left(cx, running, self.done[running as usize] + since);
             (theirs > own).then_some(theirs)
         };
         self.shared.place_over(cx, task, worse)
@@ -155,7 +162,7 @@ impl Scheduler for Srtf {
     #[inline]
     fn enqueue(&mut self, cx: &mut Context<'_>, _: CpuId, task: TaskId, why: Enqueue) {
         self.know(task, why);
-        if !self.shared.moves(task) {
+        if self.shared.joins(cx, task, why) {
             self.queue.join(0, task, self.left(cx, task));
         }
     }
@@ -176,7 +183,7 @@ impl Scheduler for Srtf {
 
     #[inline]
     fn charge(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, ran: Nanos) {
-        self.used[task as usize] += ran;
+        self.done[task as usize] += work(cx, cpu, ran);
         self.charged[cpu as usize] = cx.now;
     }
 

@@ -181,7 +181,7 @@ impl Scheduler for Stride {
 
     #[inline]
     fn enqueue(&mut self, cx: &mut Context<'_>, _: CpuId, task: TaskId, why: Enqueue) {
-        if self.shared.moves(task) {
+        if !self.shared.joins(cx, task, why) {
             return;
         }
         if task as usize >= self.clients.len() {

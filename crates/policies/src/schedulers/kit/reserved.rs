@@ -8,7 +8,7 @@ use super::{
     queue::Queues,
     shared_queue::Shared,
 };
-use crate::schedulers::{Context, Preempt};
+use crate::schedulers::{Context, Enqueue, Preempt};
 use schedlab_model::task::{CpuId, Reservation, TaskId};
 
 /// The runqueues of both classes.
@@ -66,18 +66,13 @@ impl<K: Ord + Copy + Default> Reserved<K> {
         self.global.as_mut().map_or(does.into(), |shared| shared.preempts(cpu, does))
     }
 
-    /// Whether a task only moves to the processor that takes it.
+    /// A task joins: by its key if there is one, else behind all. In the queue of all, one that only moves to another processor keeps its
+    /// place.
     #[inline]
-    fn moves(&self, task: TaskId) -> bool {
-        self.global.as_ref().is_some_and(|shared| shared.moves(task))
-    }
-
-    /// A task joins: by its key if there is one, else behind all.
-    #[inline]
-    pub fn join(&mut self, cpu: CpuId, task: TaskId, key: Option<K>) {
+    pub fn join(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue, key: Option<K>) {
         let line = if self.global.is_some() { 0 } else { cpu };
         match key {
-            _ if self.moves(task) => {}
+            _ if self.global.as_mut().is_some_and(|shared| !shared.joins(cx, task, why)) => {}
             Some(key) => self.granted.join(line, task, key),
             None => self.background.join(line, task),
         }

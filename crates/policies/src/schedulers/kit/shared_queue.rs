@@ -12,7 +12,7 @@ use super::ordered::Ordered;
 use crate::schedulers::{Context, Dequeue, Enqueue, Preempt};
 use schedlab_model::{
     processors::CpuSet,
-    task::{CpuId, TaskId},
+    task::{CpuId, Task, TaskId},
 };
 use std::{cmp::Reverse, collections::VecDeque};
 
@@ -74,6 +74,28 @@ impl Shared {
             self.asked.insert(cpu);
         }
         does.into()
+    }
+
+    /// Whether a task joins the queue: one that only moves to the processor that takes it keeps its place there. One whose record has
+    /// changed while it waited may use other processors than before: an idle one of them looks for work.
+    #[inline(always)]
+    pub fn joins(&mut self, cx: &mut Context<'_>, task: TaskId, why: Enqueue) -> bool {
+        let joins = !self.moves(task);
+        if self.several && joins && why == Enqueue::Migrate {
+            self.offer(cx, task);
+        }
+        joins
+    }
+
+    /// A task that stays where it waits is offered to an idle processor.
+    #[cold]
+    fn offer(&mut self, cx: &mut Context<'_>, task: TaskId) {
+        let Task { cpu, ref allowed, .. } = cx.tasks[task as usize];
+        let stays = allowed.has(cpu) && !cx.idle.has(cpu);
+        if let Some(idle) = self.idle(cx, task, None).filter(|_| stays) {
+            self.asked.insert(idle);
+            cx.resched(idle);
+        }
     }
 
     /// Whether a task only moves to the processor that takes it. It keeps its place in the queue.
@@ -179,10 +201,10 @@ impl SharedQueue {
         self.shared.place(cx, task)
     }
 
-    /// A task joins the tail; one that moves to another processor keeps its place.
+    /// A task joins the tail; one that moves to another processor, or whose record has changed, keeps its place.
     #[inline(always)]
-    pub fn join(&mut self, task: TaskId, why: Enqueue) {
-        if why != Enqueue::Migrate {
+    pub fn join(&mut self, cx: &mut Context<'_>, task: TaskId, why: Enqueue) {
+        if self.shared.joins(cx, task, why) && why != Enqueue::Migrate {
             self.waiting.push_back(task);
         }
     }

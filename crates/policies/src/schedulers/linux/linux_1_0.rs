@@ -59,9 +59,8 @@
 //! next one keeps some task with ticks left: a task that computes alongside it gets 0.2 % of the processor at 100 ticks a
 //! second and 0.05 % at 1000, and waits for most of a minute.
 //!
-//! On several processors a round begins, for all, when one finds no ticks left among the tasks that it may take. With a task of nice 20
-//! bound to one processor and two that compute bound to another, a round comes so often that the counter of one of the two is never used
-//! up, and the other never runs.
+//! On several processors a round begins, for all, when none of the tasks that wait has ticks left. A processor that may run none of those
+//! that have some takes, until then, the oldest of those that have none.
 //!
 //! Nor does it always give equal tasks equal shares. A tick is charged to the task that it finds running, however little
 //! that one has run, so that alongside tasks that sleep and wake in step with the clock one of four equals can have a
@@ -71,8 +70,10 @@
 //! ## Departures
 //!
 //! - The original has one processor. On several there is one list and there are rounds of all, as in Linux 2.0 to 2.4: each processor
-//!   takes the largest counter among the tasks that wait and that it may run, a round begins when it finds none with ticks left, and a
-//!   task that wakes while none is idle goes to the one whose task has the fewest.
+//!   takes the largest counter among the tasks that wait and that it may run, a round begins when none of those that wait has ticks left,
+//!   and a task that wakes while none is idle goes to the one whose task has the fewest. In Linux 2.4 a round begins as soon as a processor
+//!   finds no ticks left among those that it may run: a task of nice 20 bound to one processor and two that compute bound to another
+//!   would begin rounds so often that one of the two never runs.
 //! - The counter is in ticks of the machine's clock, whatever their length, as in the original, whose clock had 100 a second.
 //! - A task that no other one forked begins with a full counter.
 //! - There was no way to yield: a task that does goes on unless another one has a larger counter. There were no scheduling
@@ -184,6 +185,13 @@ impl Linux10 {
         entity.counter
     }
 
+    /// Whether no task that waits has ticks left, when a processor has found none among those that it may run.
+    #[inline]
+    fn round_is_over(&self, cx: &Context<'_>, cpu: CpuId) -> bool {
+        let left = |task: TaskId| self.tasks[task as usize].counter > 0 && waits(cx, cpu, task);
+        !self.shared.several() || !self.able.iter().any(|&task| left(task))
+    }
+
     /// The task with the largest counter, the oldest of equals. On several processors, of those that wait and that this one may run.
     #[inline]
     fn first(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<TaskId> {
@@ -247,7 +255,7 @@ impl Scheduler for Linux10 {
     #[inline]
     fn enqueue(&mut self, cx: &mut Context<'_>, _: CpuId, task: TaskId, why: Enqueue) {
         let kept_its_place = matches!(why, Enqueue::Preempted | Enqueue::SliceEnd | Enqueue::Yield);
-        if kept_its_place || self.shared.moves(task) {
+        if kept_its_place || !self.shared.joins(cx, task, why) {
             return;
         }
         self.know(cx, task);
@@ -270,7 +278,7 @@ impl Scheduler for Linux10 {
     #[inline]
     fn pick_next(&mut self, cx: &mut Context<'_>, cpu: CpuId) -> Option<Pick> {
         let task = self.first(cx, cpu)?;
-        if self.tasks[task as usize].counter == 0 {
+        if self.tasks[task as usize].counter == 0 && self.round_is_over(cx, cpu) {
             self.rounds += 1;
             self.able.iter().for_each(|&task| self.tasks[task as usize].refill());
         }

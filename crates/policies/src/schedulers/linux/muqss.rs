@@ -58,6 +58,9 @@
 //! Few tasks on few processors, and low latency without tuning. Not for control by nice levels in small steps, which are
 //! lost to rounding, nor for a sleeper alongside many busy tasks: it waits a whole round whenever its slice is used up.
 //!
+//! A task that waits and may use more processors from now on (`set`) stays where it is, as in the original: an idle processor is not asked.
+//! A task of nice 20 next to one of nice 0 that computes waits for about 0.2 s more, until its deadline is the earlier one.
+//!
 //! ## Departures
 //!
 //! - BFS searches a list for the earliest deadline; here, both variants keep it sorted, which gives the same choice. Equal
