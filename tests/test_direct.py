@@ -89,7 +89,8 @@ def test_options_are_those_that_the_command_declares(verb):
     for word, option in options.OPTIONS[verb].items():
         one = known[word]
         assert (one.name, one.is_flag, one.multiple) == (option.name, option.read is None, option.many)
-        assert (one.min, one.max) == (option.least, option.most)
+        bounds = (getattr(one.type, "min", None), getattr(one.type, "max", None))
+        assert bounds == (option.least, option.most)
     accepted = inspect.signature(VERBS[verb].run).parameters
     assert {option.name for option in options.OPTIONS[verb].values()} <= accepted.keys()
     for one in {id(one): one for one in known.values() if one.name in accepted}.values():

@@ -23,7 +23,7 @@ from schedlab.tables.table import END_ROWS
 from schedlab.targets import simulator
 
 #: Libraries that no short command may need.
-HEAVY = {"polars", "duckdb", "scipy", "numpy", "jinja2", "pandas", "statistics"}
+HEAVY = {"polars", "duckdb", "scipy", "numpy", "jinja2", "pandas", "statistics", "pydantic"}
 
 
 def imported(schedlab: Command, *arguments) -> set[str]:

@@ -53,16 +53,14 @@ def of_command(command: Any, context: Any) -> Page:
         if not record or parameter.name in ("quiet", "verbose", "help"):
             continue
         if parameter.param_type_name == "argument":
-            arguments.append((record[0].partition(" ")[0].upper(), record[1]))
+            arguments.append((_name(record[0].partition(" ")[0]), record[1]))
         else:
             named = (_spelled(record[0]), _bounds_spelled(record[1]))
             options.setdefault(getattr(parameter, "rich_help_panel", None) or "Options", []).append(named)
     listed = [(name, _first(command.commands[name].help)) for name in getattr(command, "commands", ())]
     options["Options"] = [*options.get("Options", []), *COMMON]
     sections = [("Arguments", arguments), ("Verbs", listed), *options.items()]
-    pieces = " ".join(
-        piece.replace("{", "").replace("}", "").upper() for piece in command.collect_usage_pieces(context)
-    )
+    pieces = " ".join(_name(piece) for piece in command.collect_usage_pieces(context))
     return Page(
         context.command_path,
         f"{context.command_path} {pieces}",
@@ -70,6 +68,11 @@ def of_command(command: Any, context: Any) -> Page:
         [section for section in sections if section[1]],
         (command.epilog or "").removeprefix("Example: "),
     )
+
+
+def _name(argument: str) -> str:
+    """An argument without the words that it may be: `SHELL` of `shell:<bash|zsh|fish>`."""
+    return re.sub(r":<[^>]*>|[{}]", "", argument).upper()
 
 
 def _spelled(term: str) -> str:
