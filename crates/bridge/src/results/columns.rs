@@ -40,8 +40,8 @@ impl Columns {
     /// # Errors
     /// If it is no file of results, has a value that no run gives, a second value of a run, or two units of a metric.
     pub fn add(&mut self, path: &Path, runs: &Runs, wanted: &HashSet<String>) -> Result<(), String> {
-        for batch in Opened::at(path)?.columns(&["scenario", "seed", SEEDED, "metric", "unit", "value"])? {
-            let batch = batch.map_err(|why| why.to_string())?;
+        for batch in Opened::at(path)?.columns(&["scenario", "seed", SEEDED, "metric", "unit", "value"]) {
+            let batch = batch?;
             let rows = batch.num_rows();
             let [scenarios, metrics, units] = ["scenario", "metric", "unit"].map(|name| Texts::of(&batch, name));
             let (of_scenario, of_metric) = (scenarios.keys(rows), metrics.keys(rows));

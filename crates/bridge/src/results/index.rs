@@ -39,8 +39,8 @@ impl Index {
     pub fn read(path: &Path) -> Result<Index, String> {
         let mut index = Index::default();
         let (mut made, mut sets) = (HashMap::new(), HashMap::new());
-        for batch in Opened::at(path)?.columns(&["scenario", "engine", "seed", SEEDED, "metric"])? {
-            let batch = batch.map_err(|why| why.to_string())?;
+        for batch in Opened::at(path)?.columns(&["scenario", "engine", "seed", SEEDED, "metric"]) {
+            let batch = batch?;
             let rows = batch.num_rows();
             let [scenarios, engines, metrics] = ["scenario", "engine", "metric"].map(|name| Texts::of(&batch, name));
             let (of_scenario, of_engine, of_metric) = (scenarios.keys(rows), engines.keys(rows), metrics.keys(rows));

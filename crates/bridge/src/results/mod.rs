@@ -2,6 +2,7 @@
 //! repeat, are kept once.
 
 mod columns;
+mod groups;
 mod index;
 mod read;
 mod tail;
@@ -17,13 +18,15 @@ use arrow_array::{
     types::{Float64Type, Int32Type, UInt64Type},
 };
 use arrow_schema::{DataType, Field, Schema};
-use parquet::arrow::{
-    ProjectionMask,
-    arrow_reader::{
-        ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReader, ParquetRecordBatchReaderBuilder,
+use bytes::Bytes;
+use parquet::{
+    arrow::{
+        ProjectionMask,
+        arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions, ParquetRecordBatchReaderBuilder},
     },
+    file::reader::ChunkReader,
 };
-use std::{collections::HashMap, fs::File, path::Path, sync::Arc};
+use std::{collections::HashMap, fs::File, io, ops::Range, path::Path, sync::Arc};
 
 /// Columns of every file, before those of the factors.
 const COLUMNS: [&str; 7] = ["experiment", "scenario", "engine", "seed", "metric", "unit", "value"];
@@ -32,16 +35,41 @@ const SEEDED: &str = "seeded";
 /// Rows that are read at once.
 const ROWS: usize = 1 << 16;
 
+/// What a file is read from, any number of times.
+trait Source: ChunkReader + Sized + 'static {
+    fn again(&self) -> io::Result<Self>;
+}
+
+impl Source for File {
+    fn again(&self) -> io::Result<File> {
+        self.try_clone()
+    }
+}
+
+impl Source for Bytes {
+    fn again(&self) -> io::Result<Bytes> {
+        Ok(self.clone())
+    }
+}
+
+/// Rows as they are read.
+type Batches = Box<dyn Iterator<Item = Result<RecordBatch, String>>>;
+
 /// An open file of results.
-struct Opened {
-    file: File,
+struct Opened<S> {
+    file: S,
     about: ArrowReaderMetadata,
 }
 
-impl Opened {
+impl Opened<File> {
+    fn at(path: &Path) -> Result<Opened<File>, String> {
+        Opened::of(File::open(path).map_err(|why| why.to_string())?)
+    }
+}
+
+impl<S: Source> Opened<S> {
     /// Opens it, and sees that it has the columns of results. Texts will be read by number.
-    fn at(path: &Path) -> Result<Opened, String> {
-        let file = File::open(path).map_err(|why| why.to_string())?;
+    fn of(file: S) -> Result<Opened<S>, String> {
         let plain = ArrowReaderOptions::new().with_skip_arrow_metadata(true);
         let found = ArrowReaderMetadata::load(&file, plain).map_err(|why| why.to_string())?;
         let schema = found.schema();
@@ -75,14 +103,35 @@ impl Opened {
         texts.map(|field| field.name().clone()).collect()
     }
 
+    /// How many groups of rows it has.
+    fn groups(&self) -> usize {
+        self.about.metadata().num_row_groups()
+    }
+
     /// Reads some columns.
-    fn columns(self, names: &[&str]) -> Result<ParquetRecordBatchReader, String> {
+    fn columns(&self, names: &[&str]) -> impl Iterator<Item = Result<RecordBatch, String>> {
+        self.columns_of(0..self.groups(), names)
+    }
+
+    /// Reads some columns of some groups, one group after the other: each has texts of its own.
+    fn columns_of(&self, groups: Range<usize>, names: &[&str]) -> impl Iterator<Item = Result<RecordBatch, String>> {
         let fields = self.about.schema().fields();
         let places: Vec<usize> =
             (0..fields.len()).filter(|&place| names.contains(&fields[place].name().as_str())).collect();
         let mask = ProjectionMask::roots(self.about.parquet_schema(), places);
-        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(self.file, self.about);
-        builder.with_projection(mask).with_batch_size(ROWS).build().map_err(|why| why.to_string())
+        groups.flat_map(move |group| match self.batches(group, mask.clone()) {
+            Ok(batches) => batches,
+            Err(why) => Box::new(std::iter::once(Err(why))),
+        })
+    }
+
+    /// Reads one group.
+    fn batches(&self, group: usize, mask: ProjectionMask) -> Result<Batches, String> {
+        let file = self.file.again().map_err(|why| why.to_string())?;
+        let builder = ParquetRecordBatchReaderBuilder::new_with_metadata(file, self.about.clone());
+        let builder = builder.with_row_groups(vec![group]).with_projection(mask).with_batch_size(ROWS);
+        let reader = builder.build().map_err(|why| why.to_string())?;
+        Ok(Box::new(reader.map(|batch| batch.map_err(|why| why.to_string()))))
     }
 }
 

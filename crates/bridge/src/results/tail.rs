@@ -1,6 +1,10 @@
 //! The last file of a folder of results, which grows with each chunk of runs.
 
-use super::{COLUMNS, Opened, SEEDED, Seeded, Texts, Words, numbers, values};
+use super::{
+    COLUMNS, Opened, SEEDED, Seeded, Source, Texts, Words,
+    groups::{self, GROUP, Group},
+    numbers, values,
+};
 use arrow_array::{
     Array, ArrayRef, BooleanArray, DictionaryArray, Float64Array, Int32Array, RecordBatch, StringArray, UInt64Array,
     cast::AsArray,
@@ -8,12 +12,8 @@ use arrow_array::{
 };
 use arrow_ipc::reader::StreamReader;
 use arrow_schema::{Field, Schema};
-use parquet::{
-    arrow::{ArrowWriter, arrow_writer::ArrowWriterOptions},
-    basic::{Compression, ZstdLevel},
-    file::properties::WriterProperties,
-};
-use std::{collections::HashMap, path::Path, sync::Arc};
+use bytes::Bytes;
+use std::{collections::HashMap, ops::Range, path::Path, sync::Arc};
 
 /// Whose rows they are: the labels of a run.
 #[derive(Debug, Clone)]
@@ -48,13 +48,15 @@ struct Row {
     value: Option<f64>,
 }
 
-/// The last file of a folder, which is written anew with each chunk of runs until it is full.
+/// The last file of a folder, which is written anew with each chunk of runs until it is full. Only the rows of its last group are
+/// encoded again.
 #[derive(Debug, Default)]
 pub struct Tail {
     number: usize,
     /// Whether it has runs that were not given to be written.
     changed: bool,
     factors: Vec<String>,
+    whole: Vec<Group>,
     words: Words,
     runs: Vec<Run>,
     rows: Vec<Row>,
@@ -74,34 +76,65 @@ impl Tail {
     /// # Errors
     /// If it cannot be read.
     pub fn open(path: &Path, number: usize) -> Result<Tail, String> {
-        let mut tail = Tail::new(number);
-        let mut runs: HashMap<(u32, u64), u32> = HashMap::new();
-        let file = Opened::at(path)?;
-        tail.factors = file.factors();
-        let names: Vec<&str> = COLUMNS.into_iter().chain(tail.factors.iter().map(String::as_str)).collect();
+        let bytes = Bytes::from(std::fs::read(path).map_err(|why| why.to_string())?);
+        let file = Opened::of(bytes.clone())?;
+        let mut tail = Tail { factors: file.factors(), whole: Group::whole(&bytes, &file), ..Tail::new(number) };
+        tail.read(&file, tail.whole.len()..file.groups())?;
+        Ok(tail)
+    }
+
+    /// Adds the runs that are in some groups of a file.
+    fn read<S: Source>(&mut self, file: &Opened<S>, groups: Range<usize>) -> Result<(), String> {
+        let factors = self.factors.clone();
+        let names: Vec<&str> = COLUMNS.into_iter().chain(factors.iter().map(String::as_str)).collect();
         let read: Vec<&str> = names.iter().copied().chain([SEEDED]).collect();
-        let words = &mut tail.words;
-        for batch in file.columns(&read)? {
-            let batch = batch.map_err(|why| why.to_string())?;
+        let mut last = None;
+        for batch in file.columns_of(groups, &read) {
+            let batch = batch?;
             let texts: Vec<Texts<'_>> = names.iter().map(|name| Texts::of(&batch, name)).collect();
             let (seeds, values) = (numbers(&batch, "seed")?, values(&batch, "value")?);
             let all_seeded = Seeded::of(&batch);
             for place in 0..batch.num_rows() {
-                let mut text = |column: usize| texts[column].at(place).map(|text| words.number(text));
-                let scenario = text(1).ok_or("a row names no scenario")?;
-                let run = *runs.entry((scenario, seeds.value(place))).or_insert_with(|| {
-                    let factors = (COLUMNS.len()..names.len()).map(&mut text).collect();
-                    let (experiment, engine) = (text(0).unwrap_or_default(), text(2).unwrap_or_default());
-                    let (seed, seeded) = (seeds.value(place), all_seeded.at(place));
-                    tail.runs.push(Run { experiment, scenario, engine, seed, seeded, factors });
-                    tail.runs.len() as u32 - 1
-                });
-                let (metric, unit) = (text(4).ok_or("a row names no metric")?, text(5));
+                let text = |column: usize| texts[column].at(place);
+                let run = (text(1).ok_or("a row names no scenario")?, seeds.value(place));
+                if last.as_ref().is_none_or(|(scenario, seed): &(String, u64)| (scenario.as_str(), *seed) != run) {
+                    last = Some((run.0.to_owned(), run.1));
+                    self.make_room()?;
+                    let mut number = |column| text(column).map(|text| self.words.number(text));
+                    let [experiment, scenario, engine] = [0, 1, 2].map(|column| number(column).unwrap_or_default());
+                    let factors = (COLUMNS.len()..names.len()).map(&mut number).collect();
+                    let (seed, seeded) = (run.1, all_seeded.at(place));
+                    self.runs.push(Run { experiment, scenario, engine, seed, seeded, factors });
+                }
                 let value = values.is_valid(place).then(|| values.value(place));
-                tail.rows.push(Row { run, metric, unit, value });
+                self.add(Some(text(4).ok_or("a row names no metric")?), text(5), value);
             }
         }
-        Ok(tail)
+        Ok(())
+    }
+
+    /// Before a run is added: a group that has all of its runs is encoded.
+    fn make_room(&mut self) -> Result<(), String> {
+        if self.runs.len() >= GROUP {
+            self.whole.push(Group::of(&self.batch()?)?);
+            (self.words, self.runs, self.rows) = Default::default();
+        }
+        Ok(())
+    }
+
+    /// One more factor: the groups that were encoded without it are so anew.
+    fn widen(&mut self, factor: &str) -> Result<(), String> {
+        let mut groups = std::mem::take(&mut self.whole);
+        if !groups.is_empty() && !self.runs.is_empty() {
+            groups.push(Group::of(&self.batch()?)?);
+            (self.words, self.runs, self.rows) = Default::default();
+        }
+        self.factors.push(factor.to_owned());
+        for group in groups {
+            let (file, place) = group.opened()?;
+            self.read(&file, place..place + 1)?;
+        }
+        Ok(())
     }
 
     /// Adds runs whose rows are in a stream of `batch`; `labels` are in the order of its runs. Files have `most` runs. Gives the
@@ -153,8 +186,8 @@ impl Tail {
         let wanted: HashMap<(&str, u64), &Label> =
             labels.iter().map(|label| ((label.scenario.as_str(), label.seed), label)).collect();
         let (mut filled, mut last) = (Vec::new(), None);
-        for batch in Opened::at(path)?.columns(&["scenario", "seed", SEEDED, "metric", "unit", "value"])? {
-            let batch = batch.map_err(|why| why.to_string())?;
+        for batch in Opened::at(path)?.columns(&["scenario", "seed", SEEDED, "metric", "unit", "value"]) {
+            let batch = batch?;
             let [scenarios, metrics, units] = ["scenario", "metric", "unit"].map(|name| Texts::of(&batch, name));
             let (seeds, numbers) = (numbers(&batch, "seed")?, values(&batch, "value")?);
             let seeded = Seeded::of(&batch);
@@ -189,16 +222,17 @@ impl Tail {
         most: usize,
     ) -> Result<Option<Filled>, String> {
         let mut full = None;
-        if self.runs.len() >= most {
+        if self.whole.len() * GROUP + self.runs.len() >= most {
             full = self.written()?;
             *self = Tail { number: self.number + 1, factors: factors.to_vec(), ..Tail::default() };
         }
         self.changed = true;
         for factor in factors {
             if !self.factors.contains(factor) {
-                self.factors.push(factor.clone());
+                self.widen(factor)?;
             }
         }
+        self.make_room()?;
         let given: HashMap<&String, &String> = factors.iter().zip(&label.factors).collect();
         let words = &mut self.words;
         let run = Run {
@@ -215,10 +249,16 @@ impl Tail {
 
     /// The file, if it is other than what was written last.
     fn written(&mut self) -> Result<Option<Filled>, String> {
-        Ok(if std::mem::take(&mut self.changed) { Some((self.number, self.parquet()?)) } else { None })
+        Ok(if std::mem::take(&mut self.changed) { Some((self.number, self.encoded()?)) } else { None })
     }
 
-    fn parquet(&self) -> Result<Vec<u8>, String> {
+    fn encoded(&self) -> Result<Vec<u8>, String> {
+        let last = if self.rows.is_empty() { None } else { Some(Group::of(&self.batch()?)?) };
+        groups::file(&self.whole.iter().cloned().chain(last).collect::<Vec<_>>())
+    }
+
+    /// The rows of the last group.
+    fn batch(&self) -> Result<RecordBatch, String> {
         let of = |row: &Row| &self.runs[row.run as usize];
         let texts = |word: &dyn Fn(&Row) -> Option<u32>| self.texts(word);
         let mut columns: Vec<ArrayRef> = vec![
@@ -238,31 +278,25 @@ impl Tail {
         let names = COLUMNS.into_iter().chain(self.factors.iter().map(String::as_str)).chain([SEEDED]);
         let fields: Vec<Field> =
             names.zip(&columns).map(|(name, column)| Field::new(name, column.data_type().clone(), true)).collect();
-        let written = || {
-            let batch = RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?;
-            // Readers see texts, not how they are kept here.
-            let how = WriterProperties::builder().set_compression(Compression::ZSTD(ZstdLevel::try_new(1)?));
-            let options = ArrowWriterOptions::new().with_properties(how.build()).with_skip_arrow_metadata(true);
-            let mut writer = ArrowWriter::try_new_with_options(Vec::new(), batch.schema(), options)?;
-            writer.write(&batch)?;
-            writer.into_inner()
-        };
-        written().map_err(|why: parquet::errors::ParquetError| why.to_string())
+        RecordBatch::try_new(Arc::new(Schema::new(fields)), columns).map_err(|why| why.to_string())
     }
 
-    /// A column of texts, each of them once, in the order in which they come: the file depends on its rows alone.
+    /// A column of texts, each of them once, in the order in which they come: the group depends on its rows alone.
     fn texts(&self, word: &dyn Fn(&Row) -> Option<u32>) -> ArrayRef {
-        let mut places: HashMap<u32, i32> = HashMap::new();
+        const NONE: i32 = -1;
+        let mut places = vec![NONE; self.words.len() as usize];
         let mut all: Vec<&str> = Vec::new();
         let keys: Int32Array = self
             .rows
             .iter()
             .map(|row| {
                 let word = word(row)?;
-                Some(*places.entry(word).or_insert_with(|| {
+                let place = &mut places[word as usize];
+                if *place == NONE {
+                    *place = all.len() as i32;
                     all.push(self.words.text(word));
-                    all.len() as i32 - 1
-                }))
+                }
+                Some(*place)
             })
             .collect();
         let texts = Arc::new(StringArray::from(all));
