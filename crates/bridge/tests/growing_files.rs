@@ -13,7 +13,7 @@ const METRICS: [&str; 3] = ["utilization", "tasks.a.share", "wakeup_latency.p99"
 fn stream(first: usize, runs: usize) -> Vec<u8> {
     let rows: Vec<(u32, usize)> = (0..runs)
         .flat_map(|run| {
-            (0..METRICS.len() - usize::from((first + run) % 3 == 0)).map(move |metric| (run as u32, metric))
+            (0..METRICS.len() - usize::from((first + run).is_multiple_of(3))).map(move |metric| (run as u32, metric))
         })
         .collect();
     let value = |&(run, metric): &(u32, usize)| ((first + run as usize) * 10 + metric) as f64;
