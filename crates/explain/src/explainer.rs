@@ -1,6 +1,7 @@
 //! Takes the events of a recording one by one and keeps what is to be said of them.
 
 use crate::{
+    drives::Drives,
     history::History,
     options::Options,
     queues::Queues,
@@ -49,6 +50,7 @@ pub struct Explainer {
     pub(crate) wakers: Wakers,
     pub(crate) worst: Worst,
     pub(crate) history: History,
+    pub(crate) drives: Drives,
     pub(crate) timeline: Option<Box<Timeline>>,
     pub(crate) names: Vec<Box<str>>,
     pub(crate) seen: Seen,
@@ -79,6 +81,7 @@ impl Explainer {
             wakers: Wakers::default(),
             worst: Worst::default(),
             history: History::default(),
+            drives: Drives::default(),
             names: Vec::new(),
             seen: Seen::default(),
             chains: Chains::default(),
@@ -185,6 +188,12 @@ impl Explainer {
         self.queues.all[usize::from(event.cpu)].interrupts.take(event);
     }
 
+    /// A request to a drive begins or ends.
+    fn request(&mut self, event: &Event) {
+        let counts = event.time >= self.window.0 && event.time <= self.window.1;
+        self.drives.take(event, self.window, counts);
+    }
+
     /// Whether something that happens there and then is counted.
     #[inline]
     pub(crate) fn counts(&self, cpu: u16, now: u64) -> bool {
@@ -231,8 +240,12 @@ impl Listener for Explainer {
             | Kind::SoftirqEntry
             | Kind::SoftirqExit
             | Kind::TimerExpire
-            | Kind::TimerDone
-            | Kind::BlockComplete => self.interrupt(event),
+            | Kind::TimerDone => self.interrupt(event),
+            Kind::BlockIssue => self.request(event),
+            Kind::BlockComplete => {
+                self.interrupt(event);
+                self.request(event);
+            }
             _ => {}
         }
     }

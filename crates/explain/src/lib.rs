@@ -24,6 +24,7 @@ mod blocks;
 mod cause;
 mod chains;
 mod distribution;
+mod drives;
 mod explainer;
 mod groups;
 mod history;
@@ -44,6 +45,7 @@ mod wakers;
 mod worst;
 
 pub use cause::Cause;
+pub use drives::{Drive, Requests};
 pub use explainer::Explainer;
 pub use options::{By, Group, Options};
 pub use places::{During, Lengths, Neighbour, OneProcessor, Pair, Waited};

@@ -8,9 +8,6 @@ const COMMAND: &str = "perf record -e sched:sched_switch,sched:sched_waking,sche
     sched:sched_process_fork,sched:sched_stat_runtime,timer:hrtimer_expire_entry,timer:hrtimer_expire_exit,irq:irq_handler_entry,\
     irq:irq_handler_exit,irq:softirq_entry,irq:softirq_exit,block:block_rq_complete -a -- sleep 10";
 
-/// Formats of traces of drives: what the kernel's `blktrace` writes, and its text.
-const OF_DRIVES: [&str; 2] = ["blktrace", "blkparse"];
-
 /// How to record what is missing.
 fn record() -> String {
     format!("record it with `schedlab record -- sleep 10` or `{COMMAND}`")
@@ -20,13 +17,11 @@ impl Explainer {
     /// Refuses what the file cannot answer at all.
     pub(crate) fn refuse(&self, head: &Head) -> Result<(), String> {
         self.options.check()?;
-        if OF_DRIVES.contains(&head.format.as_str()) {
-            return Err(format!(
-                "it is a trace of a drive, which has requests and no tasks: no verb explains such a file; for who waited for the drive, {}",
-                record()
-            ));
-        }
-        if self.seen.switches == 0 {
+        // Comparisons and replays are of tasks.
+        let of_tasks = self.options.blocks || self.options.unfinished;
+        if self.seen.switches == 0 && self.drives.known() && !of_tasks {
+            self.refuse_tasks()?;
+        } else if self.seen.switches == 0 {
             let has: Vec<&str> =
                 head.recorded.iter().filter(|it| it.1.events > 0).map(|it| it.0.as_str()).take(12).collect();
             let has = if has.is_empty() { "no events".to_owned() } else { has.join(", ") };
@@ -51,6 +46,23 @@ impl Explainer {
             return Err(format!("--from {from} s is after the end of the recording, which is {length:.6} s long"));
         }
         self.refuse_names()
+    }
+
+    /// Of a recording of drives alone no task can be asked for.
+    fn refuse_tasks(&self) -> Result<(), String> {
+        let asked = [
+            ("--task", self.options.task.is_some()),
+            ("--cpu", self.options.cpu.is_some()),
+            ("--group", !self.options.groups.is_empty()),
+            ("--html", self.options.timeline),
+        ];
+        match asked.into_iter().find(|(_, asked)| *asked) {
+            Some((option, _)) => Err(format!(
+                "{option} is of tasks, and the recording has requests to drives and no sched:sched_switch events; leave it out, or {}",
+                record()
+            )),
+            None => Ok(()),
+        }
     }
 
     fn refuse_names(&self) -> Result<(), String> {
@@ -94,6 +106,12 @@ impl Explainer {
                 said.push(text)
             }
         };
+        if seen.switches == 0 {
+            return vec![format!(
+                "requests to drives only: nothing is known of tasks, and of who waited for a drive; {}",
+                record()
+            )];
+        }
         let none = seen.wakings == 0 && seen.wakeups == 0;
         say(none, format!("no sched:sched_waking events: nothing is known of wakeups and their latency; {}", record()));
         say(

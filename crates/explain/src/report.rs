@@ -1,6 +1,7 @@
 //! What a recording comes to, as data.
 
 use crate::{
+    drives::Drive,
     explainer::Explainer,
     groups::Groups,
     options::By,
@@ -93,6 +94,8 @@ pub struct Report {
     pub wakers: Vec<Pair>,
     /// How many more pairs there are.
     pub wakers_left_out: u64,
+    /// Drives, if issues and completions of requests were recorded.
+    pub drives: Vec<Drive>,
     /// Blocks of time.
     pub blocks: Blocks,
 }
@@ -140,6 +143,7 @@ impl Explainer {
             worst_waits: self.worst_waits(),
             wakers,
             wakers_left_out,
+            drives: self.drives.report(self.start, end, self.window, span),
             blocks: Blocks { width_s: seconds(clock.width()), count: span.div_ceil(clock.width()) },
         })
     }

@@ -27,7 +27,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    fn of(all: &Distribution, start: u64) -> Spread {
+    pub(crate) fn of(all: &Distribution, start: u64) -> Spread {
         let us = |ns: f64| ns / 1e3;
         let [p50, p90, p99] = match all.percentiles([500, 900, 990]) {
             Some(found) => found.map(|ns| Some(us(ns))),

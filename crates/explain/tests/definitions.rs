@@ -601,12 +601,3 @@ fn a_window_outside_of_the_recording_is_refused() {
         assert_eq!(refused, format!("--to 0.00004 s must be after --from {} s", from as f64 / 1e9));
     }
 }
-
-#[test]
-fn a_trace_of_a_drive_is_refused_as_one() {
-    for format in ["blktrace", "blkparse"] {
-        let head = Head { format: format.to_owned(), ..Head::default() };
-        let refused = Made::default().waking(3, 0, 1, 2).explain_with(&[], Options::default(), &head).unwrap_err();
-        assert!(refused.starts_with("it is a trace of a drive, which has requests and no tasks"), "{refused}");
-    }
-}

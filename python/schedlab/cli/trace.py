@@ -48,6 +48,7 @@ def verb(
 ) -> None:
     """Explain a recording of a kernel: run time, wakeup latency, waits and their causes, by task and processor.
 
+    Of drives: requests, their times from issue to completion, and how busy they were; blktrace has only these.
     Lost events are reported first, and the exit status is 3 then. Times are counted from the first event.
     """
     from schedlab.cli.output import refuse_unwritable
@@ -105,9 +106,13 @@ def _show(found: dict[str, Any], recording: Path, form: Form, top: int) -> None:
         return
     rows = found["tasks"]
     if form is Form.CSV:
-        print_result(form, shown.everything(rows), [*shown.losses(found), *shown.notes(found, len(rows))])
+        table = shown.everything(rows) if found["processors"] else shown.drives(found)
+        print_result(form, table, [*shown.losses(found), *shown.notes(found, len(rows))])
         return
     print_notes([shown.head(recording, found), *shown.losses(found)])
+    if not found["processors"]:
+        print_result(form, shown.drives(found), list(shown.notes(found, len(rows))))
+        return
     rows = rows[:top]
     groups = [row | {"pid": None} for row in found["groups"].values()]
     tables = [
@@ -116,6 +121,7 @@ def _show(found: dict[str, Any], recording: Path, form: Form, top: int) -> None:
         shown.sleeps([*groups, *rows]),
         *([shown.tasks(groups, "groups")] if groups else []),
         shown.processors(found),
+        *([shown.drives(found)] if found["drives"] else []),
         shown.worst(found),
     ]
     for table in tables:

@@ -78,6 +78,7 @@ def _tables(found: dict[str, Any], top: int) -> dict[str, dict[str, Any]]:
         "latency": ("Wakeup latency", shown.waits([*groups, *rows])),
         "blocked": ("Blocked, and waiting after preemption", shown.sleeps([*groups, *rows])),
         "processors": ("Processors", shown.processors(found)),
+        **({"drives": ("Drives", shown.drives(found))} if found["drives"] else {}),
         "wakers": ("Who wakes whom", shown.wakers(found, top)),
     }
     made = {name: {"title": title, "table": page.of_table(table)} for name, (title, table) in parts.items()}

@@ -25,6 +25,9 @@ CAUSES = {
     "stopped": "stopped",
     "unknown": "unknown",
 }
+#: Kinds of requests to a drive, and what is said of their times.
+KINDS = ("read", "write", "other")
+SERVICE = ("mean", "p50", "p99", "max")
 #: The priority of nice 0; those of real-time tasks are below the first nice level.
 NICE_0, REAL_TIME = 120, 100
 
@@ -33,8 +36,9 @@ def head(path: object, found: dict[str, Any]) -> str:
     """What the recording is, in a line."""
     file = found["head"]
     kernel = f", Linux {file['release']}" if file["release"] else ""
-    processors = counted(len(found["processors"]), "processor")
-    return f"{path}: {file['format']}{kernel}, {found['span_s']:.6f} s, {processors}, {found['events']:,} events"
+    processors, drives = len(found["processors"]), len(found["drives"])
+    of = counted(processors, "processor") if processors else counted(drives, "drive")
+    return f"{path}: {file['format']}{kernel}, {found['span_s']:.6f} s, {of}, {found['events']:,} events"
 
 
 def losses(found: dict[str, Any]) -> list[str]:
@@ -184,6 +188,36 @@ def processors(found: dict[str, Any]) -> Table:
     return Table(columns, rows, "processors; wasted: idle while a task waited for another processor")
 
 
+def drives(found: dict[str, Any]) -> Table:
+    """Requests to drives, a row for each kind that a drive had."""
+    columns = [
+        Column("drive", key=True),
+        Column("kind", key=True),
+        Column("requests", "1/s", numeric=True),
+        Column("bytes", "MB/s", numeric=True),
+        *(Column(name, "us", numeric=True) for name in SERVICE),
+        Column("busy", "%", numeric=True),
+        Column("in flight", numeric=True),
+        Column("sequential", "%", numeric=True),
+    ]
+    rows = [_requests(one, kind, found["span_s"]) for one in found["drives"] for kind in KINDS if one[kind]["requests"]]
+    return Table(columns, rows, "drives; times from issue to completion; sequential: begins where the one before ends")
+
+
+def _requests(one: dict[str, Any], kind: str, span: float) -> list[Cell]:
+    of = one[kind]
+    return [
+        Cell(one["drive"]),
+        Cell(kind),
+        _number(of["requests"] / span, 1) if span else _number(None, 1),
+        _number(of["bytes"] / span / 1e6, 3) if span else _number(None, 3),
+        *(_number(of["service_us"][name], 1) for name in SERVICE),
+        _number(one["busy_pct"], 2),
+        _number(one["in_flight"], 3),
+        _number(one["sequential_pct"], 1),
+    ]
+
+
 def worst(found: dict[str, Any]) -> Table:
     """The longest waits, with what ran meanwhile and why."""
     columns = [
@@ -281,6 +315,11 @@ def notes(found: dict[str, Any], shown: int) -> Iterable[str]:
         named = [f"{row['comm']} {digits(row['cut_run_s'], 3)} s" for row in running[:NAMED]]
         more = [f"{len(running) - NAMED} more"] if len(running) > NAMED else []
         yield f"run time and share lack turns that had not ended at the end: {', '.join(named + more)}"
+    for one in found["drives"]:
+        cut = {"completed": one["without_issue"], "issued": one["without_completion"]}
+        for end, count in cut.items():
+            if count:
+                yield f"drive {one['drive']}: of {counted(count, 'request')} only that it was {end} is known: not in its times"
     ignored = found["head"]["ignored"]
     if ignored:
         yield f"events that nothing is made of: {', '.join(ignored)}"

@@ -28,6 +28,9 @@ fuzz_target!(|data: &[u8]| {
     if let Ok(report) = explainer.report(&head) {
         let written = serde_json::to_string(&report).expect("it can be written");
         assert!(!written.contains("NaN"));
+        for drive in &report.drives {
+            assert!((0.0..=100.001).contains(&drive.busy_pct) && drive.in_flight >= 0.0, "{drive:?}");
+        }
         for row in &report.tasks {
             let all = [row.run_s, row.blocked_s, row.wakeup_wait_s, row.preempt_wait_s, row.start_wait_s, row.unknown_s];
             assert!(all.iter().all(|seconds| seconds.is_finite() && *seconds >= 0.0), "{all:?}");
