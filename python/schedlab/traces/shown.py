@@ -319,7 +319,8 @@ def notes(found: dict[str, Any], shown: int) -> Iterable[str]:
         cut = {"completed": one["without_issue"], "issued": one["without_completion"]}
         for end, count in cut.items():
             if count:
-                yield f"drive {one['drive']}: of {counted(count, 'request')} only that it was {end} is known: not in its times"
+                of = counted(count, "request")
+                yield f"drive {one['drive']}: of {of} only that it was {end} is known: not in its times"
     ignored = found["head"]["ignored"]
     if ignored:
         yield f"events that nothing is made of: {', '.join(ignored)}"
