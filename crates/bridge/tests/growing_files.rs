@@ -2,6 +2,8 @@
 
 use arrow_array::{ArrayRef, BooleanArray, Float64Array, RecordBatch, StringArray, UInt32Array};
 use arrow_ipc::writer::StreamWriter;
+use bytes::Bytes;
+use parquet::file::reader::{FileReader, SerializedFileReader};
 use schedlab_bridge::results::{Columns, Index, Label, Runs, Tail};
 use std::{collections::HashSet, path::Path, sync::Arc};
 
@@ -98,6 +100,12 @@ fn chunks_of_any_size_and_commands_that_go_on_give_the_same_bytes() {
     let mut once = Folder::new();
     once.append(1234, &["a.b"]);
     assert_eq!(once.files.len(), 2);
+    let groups = |file: &Vec<u8>| SerializedFileReader::new(Bytes::from(file.clone())).unwrap().num_row_groups();
+    assert_eq!(
+        once.files.iter().map(groups).collect::<Vec<_>>(),
+        [1, 5],
+        "a full file is one, 234 runs are five of 50"
+    );
     for (chunk, reopened) in [(1, 50), (7, 3), (99, 1), (100, 1), (101, 2), (500, 1)] {
         let mut pieces = Folder::new();
         let mut chunks = 0;

@@ -1,5 +1,5 @@
 //! Rows of a file in groups of [`GROUP`] runs, each encoded once: a file that grows is put together from those that are whole, as they are, and
-//! from its last one.
+//! from its last one. A file that is full has one group.
 
 use super::Opened;
 use arrow_array::RecordBatch;

@@ -79,12 +79,12 @@ impl Tail {
         let bytes = Bytes::from(std::fs::read(path).map_err(|why| why.to_string())?);
         let file = Opened::of(bytes.clone())?;
         let mut tail = Tail { factors: file.factors(), whole: Group::whole(&bytes, &file), ..Tail::new(number) };
-        tail.read(&file, tail.whole.len()..file.groups())?;
+        tail.read(&file, tail.whole.len()..file.groups(), GROUP)?;
         Ok(tail)
     }
 
-    /// Adds the runs that are in some groups of a file.
-    fn read<S: Source>(&mut self, file: &Opened<S>, groups: Range<usize>) -> Result<(), String> {
+    /// Adds the runs that are in some groups of a file, to groups of that many.
+    fn read<S: Source>(&mut self, file: &Opened<S>, groups: Range<usize>, most: usize) -> Result<(), String> {
         let factors = self.factors.clone();
         let names: Vec<&str> = COLUMNS.into_iter().chain(factors.iter().map(String::as_str)).collect();
         let read: Vec<&str> = names.iter().copied().chain([SEEDED]).collect();
@@ -99,7 +99,7 @@ impl Tail {
                 let run = (text(1).ok_or("a row names no scenario")?, seeds.value(place));
                 if last.as_ref().is_none_or(|(scenario, seed): &(String, u64)| (scenario.as_str(), *seed) != run) {
                     last = Some((run.0.to_owned(), run.1));
-                    self.make_room()?;
+                    self.make_room(most)?;
                     let mut number = |column| text(column).map(|text| self.words.number(text));
                     let [experiment, scenario, engine] = [0, 1, 2].map(|column| number(column).unwrap_or_default());
                     let factors = (COLUMNS.len()..names.len()).map(&mut number).collect();
@@ -114,8 +114,8 @@ impl Tail {
     }
 
     /// Before a run is added: a group that has all of its runs is encoded.
-    fn make_room(&mut self) -> Result<(), String> {
-        if self.runs.len() >= GROUP {
+    fn make_room(&mut self, most: usize) -> Result<(), String> {
+        if self.runs.len() >= most {
             self.whole.push(Group::of(&self.batch()?)?);
             (self.words, self.runs, self.rows) = Default::default();
         }
@@ -124,15 +124,24 @@ impl Tail {
 
     /// One more factor: the groups that were encoded without it are so anew.
     fn widen(&mut self, factor: &str) -> Result<(), String> {
-        let mut groups = std::mem::take(&mut self.whole);
-        if !groups.is_empty() && !self.runs.is_empty() {
-            groups.push(Group::of(&self.batch()?)?);
-            (self.words, self.runs, self.rows) = Default::default();
-        }
+        let groups = self.take_groups()?;
         self.factors.push(factor.to_owned());
+        self.regroup(groups, GROUP)
+    }
+
+    /// Takes all runs, as groups, if there are any but those of the last one.
+    fn take_groups(&mut self) -> Result<Vec<Group>, String> {
+        if !self.whole.is_empty() && !self.runs.is_empty() {
+            self.make_room(self.runs.len())?;
+        }
+        Ok(std::mem::take(&mut self.whole))
+    }
+
+    /// Adds the runs of groups, to groups of that many.
+    fn regroup(&mut self, groups: Vec<Group>, most: usize) -> Result<(), String> {
         for group in groups {
             let (file, place) = group.opened()?;
-            self.read(&file, place..place + 1)?;
+            self.read(&file, place..place + 1, most)?;
         }
         Ok(())
     }
@@ -168,7 +177,7 @@ impl Tail {
                 self.add(metrics.at(place), units.at(place), value);
             }
         }
-        filled.extend(self.written()?);
+        filled.extend(self.written(most)?);
         Ok(filled)
     }
 
@@ -202,7 +211,7 @@ impl Tail {
                 self.add(metrics.at(place), units.at(place), value);
             }
         }
-        filled.extend(self.written()?);
+        filled.extend(self.written(most)?);
         Ok(filled)
     }
 
@@ -222,8 +231,8 @@ impl Tail {
         most: usize,
     ) -> Result<Option<Filled>, String> {
         let mut full = None;
-        if self.whole.len() * GROUP + self.runs.len() >= most {
-            full = self.written()?;
+        if self.len() >= most {
+            full = self.written(most)?;
             *self = Tail { number: self.number + 1, factors: factors.to_vec(), ..Tail::default() };
         }
         self.changed = true;
@@ -232,7 +241,7 @@ impl Tail {
                 self.widen(factor)?;
             }
         }
-        self.make_room()?;
+        self.make_room(GROUP)?;
         let given: HashMap<&String, &String> = factors.iter().zip(&label.factors).collect();
         let words = &mut self.words;
         let run = Run {
@@ -248,11 +257,21 @@ impl Tail {
     }
 
     /// The file, if it is other than what was written last.
-    fn written(&mut self) -> Result<Option<Filled>, String> {
-        Ok(if std::mem::take(&mut self.changed) { Some((self.number, self.encoded()?)) } else { None })
+    fn written(&mut self, most: usize) -> Result<Option<Filled>, String> {
+        Ok(if std::mem::take(&mut self.changed) { Some((self.number, self.encoded(most)?)) } else { None })
     }
 
-    fn encoded(&self) -> Result<Vec<u8>, String> {
+    /// How many runs it has.
+    fn len(&self) -> usize {
+        self.whole.len() * GROUP + self.runs.len()
+    }
+
+    /// The file as bytes. One that is full grows no more: all of its runs are one group, which takes less room.
+    fn encoded(&mut self, most: usize) -> Result<Vec<u8>, String> {
+        if self.len() >= most {
+            let groups = self.take_groups()?;
+            self.regroup(groups, usize::MAX)?;
+        }
         let last = if self.rows.is_empty() { None } else { Some(Group::of(&self.batch()?)?) };
         groups::file(&self.whole.iter().cloned().chain(last).collect::<Vec<_>>())
     }
