@@ -126,6 +126,22 @@ def test_with_json_an_error_is_a_line_of_json(schedlab, words, kind):
     assert f"error: {error['message']}" == plain.stderr.splitlines()[0]
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run", "x.toml", "--seeds", "0"], "'--seeds': 0 is out of range: at least 1"),
+        (["run", "x.toml", "--seeds", "few"], "'--seeds': 'few' is not a whole number"),
+        (["run", "x.toml", "--first", "soon"], "'--first': 'soon' is not a number"),
+        (["trace", "x", "--cpu", "70000"], "'--cpu': 70000 is out of range: 0 to 65535"),
+        (["completion", "csh"], "'csh' is not one of 'bash', 'zsh', 'fish'"),
+    ],
+)
+def test_a_value_that_an_option_does_not_take_is_refused_in_words(schedlab, words, said):
+    done = schedlab(*words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.splitlines()[0].endswith(said)
+
+
 def test_a_fault_is_an_error_as_json_too(schedlab, small, tmp_path):
     (tmp_path / "broken" / "polars").mkdir(parents=True)
     (tmp_path / "broken" / "polars" / "__init__.py").write_text("raise RuntimeError('planted')")

@@ -72,7 +72,7 @@ def test_a_port_that_is_taken_is_named(schedlab, serving):
         (["--set", "frob=1"], "frob: unknown field"),
         (["--traces", "none"], "--traces none: there is no such folder"),
         (["--out", "file"], "--out file: is no folder"),
-        (["--port", "70000"], "less than or equal to 65535"),
+        (["--port", "70000"], "'--port': 70000 is out of range: 0 to 65535"),
     ],
 )
 def test_what_is_wrong_is_refused_in_a_line_before_anything_is_served(schedlab, words, said):

@@ -112,7 +112,8 @@ def test_the_catalog_is_that_of_the_command(page):
 def test_every_scheduler_gives_the_same_numbers_on_a_load_of_the_matrix(page, load):
     fit = matrix.Load.of(load.stem, SCHEDULERS).schedulers
     scenarios = [cells(load, f"scheduler.name={name}", f"duration={DURATION}", most=1)[0]["scenario"] for name in fit]
-    assert equal(page, scenarios) > 50 * len(fit) > 1000
+    assert len(fit) >= len(SCHEDULERS) - 1
+    assert equal(page, scenarios) > 50 * len(fit)
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda file: file.stem)

@@ -105,9 +105,11 @@ def explain(error: Exception) -> int:
         return _report("file", REFUSED, f"{os.fsdecode(error.filename)}: {error.strerror}")
     if hasattr(error, "format_message"):
         # Words that the library which reads options could not take.
+        from schedlab.cli.manual import refusal
+
         context = getattr(error, "ctx", None)
-        message = error.format_message()
-        return _report("usage", REFUSED, f"{message[:1].lower()}{message[1:].rstrip('.')}", context)
+        message = refusal(error.format_message().rstrip("."))
+        return _report("usage", REFUSED, f"{message[:1].lower()}{message[1:]}", context)
     if type(error).__name__ == "Abort":
         return _report("stopped", STOPPED, "not answered", plain="not answered")
     if isinstance(error, OSError) and error.errno in OF_STREAMS:

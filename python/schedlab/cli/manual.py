@@ -80,8 +80,18 @@ def _spelled(term: str) -> str:
     return re.sub(r"<(?:list\[)?([^\]>]+)\]?>", lambda kind: VALUES.get(kind[1], kind[1]), term)
 
 
+def refusal(message: str) -> str:
+    """What the library that reads options says of a value, with bounds and kinds in words: `0 is out of range: at least 1`."""
+    out = r"is not in the range (\S+)$"
+    message = re.sub(out, lambda bounds: f"is out of range: {_bounds_spelled(bounds[1])}", message)
+    whole = {"integer": "a whole number", "int range": "a whole number"}
+    kinds = r"is not a valid (integer|int range|float range|float)$"
+    return re.sub(kinds, lambda kind: f"is not {whole.get(kind[1], 'a number')}", message)
+
+
 def _bounds_spelled(text: str) -> str:
     """A description with bounds in words: `[at least 1]` of `[x>=1]`."""
+    text = re.sub(r"(?<![\d=])x<=([\d.]+)", r"at most \1", text)
     return re.sub(r"x>=([\d.]+)", r"at least \1", re.sub(r"([\d.]+)<=x<=([\d.]+)", r"\1 to \2", text))
 
 

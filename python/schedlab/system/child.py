@@ -156,12 +156,16 @@ class Child:
         if self.status is None and self.wait(0) is None:
             os.kill(self.pid, SIGTERM)
 
-    def close(self, grace: float) -> None:
+    def end(self, grace: float) -> None:
         """Have it end in order if it is still at work, or after `grace` seconds by force."""
         if self.status is None and self.wait(0) is None:
             os.kill(self.pid, SIGTERM)
             if self.wait(grace) is None:
                 os.kill(self.pid, SIGKILL)
                 self.wait()
+
+    def close(self, grace: float) -> None:
+        """Have it end, and close its streams."""
+        self.end(grace)
         for stream in (self._given, self._out, self._errors):
             stream.close()

@@ -260,8 +260,10 @@ class There:
             answer, errors = child.all(stop, HEARD_SECONDS)
             status = child.wait()
         finally:
+            # What the thread writes to is closed after it: another file may have the same number by then.
+            child.end(ssh.GRACE_SECONDS)
+            writer.join(ssh.GRACE_SECONDS)
             child.close(ssh.GRACE_SECONDS)
-            writer.join()
         if status == ssh.FAILED or status < 0:
             raise _Lost(" ".join(errors.split()) or KILLED)
         return status, answer, errors
@@ -303,7 +305,7 @@ class _Served:
 
 def _give_all(child: Child, given: bytes) -> None:
     # Closed, if the child ended before it had read all.
-    with suppress(ValueError):
+    with suppress(ValueError, OSError):
         child.send(given)
         child.hang_up()
 
