@@ -81,7 +81,7 @@ def _spelled(term: str) -> str:
 
 
 def refusal(message: str) -> str:
-    """What the library that reads options says of a value, with bounds and kinds in words: `0 is out of range: at least 1`."""
+    """What the library that reads options says of a value, in words: `0 is out of range: at least 1`."""
     out = r"is not in the range (\S+)$"
     message = re.sub(out, lambda bounds: f"is out of range: {_bounds_spelled(bounds[1])}", message)
     whole = {"integer": "a whole number", "int range": "a whole number"}
