@@ -5,7 +5,8 @@
 //!   service     from the issue of a request to its completion; where a completion is recorded in parts, to the first one
 //!   sequential  issues whose first sector is the one behind the last of the issue before
 //!
-//! A completion names no issue but its drive and first sector. One whose issue was before the recording, or was lost, has no time.
+//! A completion names no issue but its drive and first sector. One whose issue was before the recording, or was lost, has no time. An issue
+//! without a completion is in flight until the end, or until events are lost: from then on nothing is known of it.
 
 use crate::{
     distribution::Distribution,
@@ -43,7 +44,7 @@ pub struct Drive {
     pub busy_pct: f64,
     /// Requests in flight, mean over the whole time.
     pub in_flight: f64,
-    /// Share of the issues that go on where the one before ended; none without two issues.
+    /// Share of the issues that go on where the one before ended; none if none had one before.
     pub sequential_pct: Option<f64>,
     /// Reads.
     pub read: Requests,
@@ -74,10 +75,11 @@ struct Seen {
     /// Requests in flight, times ns.
     queued: u128,
     kinds: [Kept; 3],
-    issues: u64,
+    /// Issues that had one before them, and those of them that went on where that ended.
+    followed: u64,
     sequential: u64,
-    /// The sector behind the last issue.
-    end: Option<u64>,
+    /// The sector behind the last issue, once there was one; none behind one without sectors.
+    end: Option<Option<u64>>,
     without_issue: u64,
     replaced: u64,
 }
@@ -93,15 +95,22 @@ impl Seen {
 
     fn issue(&mut self, event: &Event, counts: bool) {
         let sectors = u64::from(event.extra) / SECTOR;
-        if counts {
-            self.issues += 1;
-            self.sequential += u64::from(self.end == Some(event.value) && sectors > 0);
+        if let Some(end) = self.end.filter(|_| counts) {
+            self.followed += 1;
+            self.sequential += u64::from(end == Some(event.value) && sectors > 0);
         }
-        self.end = Some(event.value.wrapping_add(sectors)).filter(|_| sectors > 0);
+        self.end = Some(Some(event.value.wrapping_add(sectors)).filter(|_| sectors > 0));
         let full = self.issued.len() >= MOST && !self.issued.contains_key(&event.value);
         if full || self.issued.insert(event.value, event.time).is_some() {
             self.replaced += 1;
         }
+    }
+
+    /// Events were lost: whether what was in flight still is is not known.
+    fn lose(&mut self, now: u64, window: (u64, u64)) {
+        self.advance(now, window);
+        self.replaced += self.issued.len() as u64;
+        self.issued.clear();
     }
 
     fn complete(&mut self, event: &Event, counts: bool) {
@@ -144,6 +153,11 @@ impl Drives {
         }
     }
 
+    /// Events were lost.
+    pub fn lose(&mut self, now: u64, window: (u64, u64)) {
+        self.all.values_mut().for_each(|drive| drive.lose(now, window));
+    }
+
     /// Whether both ends of requests were recorded.
     pub fn known(&self) -> bool {
         self.issues > 0 && self.completions > 0
@@ -167,7 +181,7 @@ impl Drives {
                 drive: format!("{},{}", number as u32 >> 20, number as u32 & 0xf_ffff),
                 busy_pct: 100.0 * seconds(seen.busy) / (whole / 1e9),
                 in_flight: seen.queued as f64 / whole,
-                sequential_pct: (seen.issues > 1).then(|| 100.0 * seen.sequential as f64 / (seen.issues - 1) as f64),
+                sequential_pct: (seen.followed > 0).then(|| 100.0 * seen.sequential as f64 / seen.followed as f64),
                 read: requests(read),
                 write: requests(write),
                 other: requests(other),

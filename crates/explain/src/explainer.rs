@@ -188,6 +188,12 @@ impl Explainer {
         self.queues.all[usize::from(event.cpu)].interrupts.take(event);
     }
 
+    /// Events were lost here.
+    fn lost(&mut self) {
+        self.losses = self.losses.wrapping_add(1);
+        self.drives.lose(self.now, self.window);
+    }
+
     /// A request to a drive begins or ends.
     fn request(&mut self, event: &Event) {
         let counts = event.time >= self.window.0 && event.time <= self.window.1;
@@ -205,7 +211,7 @@ impl Listener for Explainer {
     fn event(&mut self, event: &Event) {
         if matches!(event.kind, Kind::Named | Kind::Member | Kind::Treated | Kind::Lost) {
             match event.kind {
-                Kind::Lost => self.losses = self.losses.wrapping_add(1),
+                Kind::Lost => self.lost(),
                 _ => self.about(event),
             }
             return;

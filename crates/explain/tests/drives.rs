@@ -5,7 +5,7 @@ mod made;
 use made::Made;
 use schedlab_explain::{Drive, Explainer, Group, Options, Report};
 use schedlab_traces::kernel::{
-    Kind::{BlockComplete, BlockIssue},
+    Kind::{self, BlockComplete, BlockIssue},
     Left, read,
 };
 use std::{collections::HashMap, path::Path};
@@ -63,6 +63,34 @@ fn a_window_has_its_own_completions_and_its_own_time() {
     near(a.busy_pct, 100.0 * 40.0 / 60.0);
     near(a.in_flight, (2.0 * 10.0 + 30.0) / 60.0);
     assert_eq!(a.read.service_us.max, Some(50.0), "all of it, though it began before");
+}
+
+#[test]
+fn of_the_issues_in_a_window_no_more_are_sequential_than_there_are() {
+    let mut made = Made::default();
+    for one in 0..6u32 {
+        let (at, sector) = (u64::from(one) * 100, u64::from(one) * 8);
+        made.request(at, BlockIssue, SDA, sector, 8, 0).request(at + 50, BlockComplete, SDA, sector, 8, 0);
+    }
+    for (from, to) in [(0, 550_000), (90_000, 220_000), (190_000, 210_000)] {
+        let window = Options { from: Some(from), to: Some(to), ..Options::default() };
+        assert_eq!(made.explain(&[], window).unwrap().drives[0].sequential_pct, Some(100.0), "{from} to {to} ns");
+    }
+}
+
+#[test]
+fn where_events_are_lost_nothing_is_in_flight_for_ever() {
+    let mut made = Made::default();
+    made.request(0, BlockIssue, SDA, 8, 8, 0)
+        .request(10, BlockComplete, SDA, 8, 8, 0)
+        .request(20, BlockIssue, SDA, 16, 8, 0)
+        .at(40, 0, Kind::Lost, 3)
+        .request(900, BlockIssue, SDA, 24, 8, 0)
+        .request(1000, BlockComplete, SDA, 24, 8, 0);
+    let drive = &made.report().drives[0];
+    // From 0 to 10, from 20 to at most 40, and from 900 to 1000 us.
+    assert!((11.0..=13.0).contains(&drive.busy_pct), "{}", drive.busy_pct);
+    assert_eq!((drive.read.requests, drive.without_completion), (2, 1));
 }
 
 #[test]

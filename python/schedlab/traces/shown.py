@@ -316,11 +316,13 @@ def notes(found: dict[str, Any], shown: int) -> Iterable[str]:
         more = [f"{len(running) - NAMED} more"] if len(running) > NAMED else []
         yield f"run time and share lack turns that had not ended at the end: {', '.join(named + more)}"
     for one in found["drives"]:
-        cut = {"completed": one["without_issue"], "issued": one["without_completion"]}
-        for end, count in cut.items():
+        ends = (
+            ("completed: they are in no time", one["without_issue"]),
+            ("issued: they are in flight up to the end, or to where events were lost", one["without_completion"]),
+        )
+        for end, count in ends:
             if count:
-                of = counted(count, "request")
-                yield f"drive {one['drive']}: of {of} only that it was {end} is known: not in its times"
+                yield f"drive {one['drive']}: of {counted(count, 'request')} it is only known when they were {end}"
     ignored = found["head"]["ignored"]
     if ignored:
         yield f"events that nothing is made of: {', '.join(ignored)}"

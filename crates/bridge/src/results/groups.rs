@@ -43,7 +43,7 @@ impl Group {
         Ok(Group { file: file.into(), place: 0 })
     }
 
-    /// The groups of a file whose runs are known to be [`GROUP`] each, and the number of the first that may have fewer.
+    /// The groups of a file whose runs are known to be [`GROUP`] each: all but the last one.
     pub fn whole(file: &Bytes, opened: &Opened<Bytes>) -> Vec<Group> {
         let about = opened.about.metadata().file_metadata().key_value_metadata();
         let says = |pair: &KeyValue| pair.key == KEY && pair.value.as_deref() == Some(GROUP.to_string().as_str());

@@ -48,7 +48,7 @@ impl Made {
         self.add(us, cpu, Kind::Runtime, task, task, charged_us * 1000, 0)
     }
 
-    /// A request of so many sectors begins, or ends: 0 a read, 1 a write, 2 another one.
+    /// A request begins, or ends: 0 a read, 1 a write, 2 another one.
     pub fn request(&mut self, us: u64, kind: Kind, drive: Pid, sector: u64, sectors: u32, flag: u8) -> &mut Made {
         self.add(us, 0, kind, drive, 0, sector, Event::bits(flag, Context::Unknown));
         self.0.last_mut().expect("it was added").extra = sectors * 512;
