@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # One file without libraries: inside a guest kernel it is the only program.
 AGENT := python/schedlab/targets/bin/schedlab-agent
 # Tests that need the kernel and the time of this machine, which others use too.
-LIVE := $(patsubst %,tests/test_%.py,attend diagnose guest_noisy host live_alike live_arrivals live_faults live_rtapp live_serve memory_live network profiles record_kernel time time_waits tour volume watch)
+LIVE := $(patsubst %,tests/test_%.py,attend diagnose guest_noisy host live_alike live_arrivals live_faults live_rtapp live_serve memory_live network profiles record_drives record_kernel time time_waits tour volume watch)
 # What schedlab lab and the gallery put into a page: the simulator as WebAssembly, and the scripts of pages and worker.
 ENGINE := python/schedlab/lab/engine.wasm
 SCRIPTS := $(patsubst %,python/schedlab/lab/%.js,page live gallery worker)

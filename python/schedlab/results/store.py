@@ -14,7 +14,7 @@ import fcntl
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -98,7 +98,10 @@ class Store:
         self.alike.update(whose[run] for run in unseeded)
         warnings = [{"scenario": whose[run][0], "warning": text, "seeds": [whose[run][1]]} for run, text in warned]
         self._warn({whose[run] for run in valued}, warnings)
-        self._write(self._opened().append(rows, labels.experiment, labels.factors, labels.runs, RUNS_PER_FILE))
+        tail = self._opened()
+        with _named(self._files[-1]) if self._files else nullcontext():
+            files = tail.append(rows, labels.experiment, labels.factors, labels.runs, RUNS_PER_FILE)
+        self._write(files)
 
     def copy(self, file: Path, labels: Labels, warnings: Sequence[dict]) -> None:
         """Add the rows that a file of another folder has of these runs, and their warnings."""

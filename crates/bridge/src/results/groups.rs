@@ -22,10 +22,10 @@ pub const GROUP: usize = 50;
 /// The key under which a file says so; files of before have one group of all their runs.
 const KEY: &str = "schedlab.runs_per_group";
 
-/// Rows as a file has them.
+/// Rows as a file has them, with its place there.
 #[derive(Debug, Clone)]
 pub struct Group {
-    file: Bytes,
+    file: Arc<Opened<Bytes>>,
     place: usize,
 }
 
@@ -40,30 +40,26 @@ impl Group {
             writer.into_inner()
         };
         let file = written().map_err(|why: ParquetError| why.to_string())?;
-        Ok(Group { file: file.into(), place: 0 })
+        Ok(Group { file: Arc::new(Opened::of(file.into())?), place: 0 })
     }
 
     /// The groups of a file whose runs are known to be [`GROUP`] each: all but the last one.
-    pub fn whole(file: &Bytes, opened: &Opened<Bytes>) -> Vec<Group> {
-        let about = opened.about.metadata().file_metadata().key_value_metadata();
+    pub fn whole(file: &Arc<Opened<Bytes>>) -> Vec<Group> {
+        let about = file.about.metadata().file_metadata().key_value_metadata();
         let says = |pair: &KeyValue| pair.key == KEY && pair.value.as_deref() == Some(GROUP.to_string().as_str());
         let grouped = about.is_some_and(|pairs| pairs.iter().any(says));
-        let whole = if grouped { opened.groups().saturating_sub(1) } else { 0 };
-        (0..whole).map(|place| Group { file: file.clone(), place }).collect()
+        let whole = if grouped { file.groups().saturating_sub(1) } else { 0 };
+        (0..whole).map(|place| Group { file: Arc::clone(file), place }).collect()
     }
 
     /// The file that it is in, and its place there.
-    pub fn opened(&self) -> Result<(Opened<Bytes>, usize), String> {
-        Ok((Opened::of(self.file.clone())?, self.place))
+    pub fn place(&self) -> (&Opened<Bytes>, usize) {
+        (&self.file, self.place)
     }
 
     /// Becomes the next group of a file.
-    fn append<W: std::io::Write + Send>(
-        &self,
-        opened: &Opened<Bytes>,
-        mut to: SerializedRowGroupWriter<'_, W>,
-    ) -> Result<(), ParquetError> {
-        let rows = opened.about.metadata().row_group(self.place);
+    fn append<W: std::io::Write + Send>(&self, mut to: SerializedRowGroupWriter<'_, W>) -> Result<(), ParquetError> {
+        let rows = self.file.about.metadata().row_group(self.place);
         for column in rows.columns() {
             let done = ColumnCloseResult {
                 bytes_written: column.compressed_size() as u64,
@@ -73,7 +69,7 @@ impl Group {
                 column_index: None,
                 offset_index: None,
             };
-            to.append_column(&self.file, done)?;
+            to.append_column(&self.file.file, done)?;
         }
         to.close()?;
         Ok(())
@@ -83,15 +79,11 @@ impl Group {
 /// A file of these groups, which have the same columns.
 pub fn file(groups: &[Group]) -> Result<Vec<u8>, String> {
     let Some(last) = groups.last() else { return Err("a file of no rows".to_owned()) };
-    let (mut opened, _) = last.opened()?;
-    let root = opened.about.parquet_schema().root_schema_ptr();
+    let root = last.file.about.parquet_schema().root_schema_ptr();
     let written = || {
         let mut writer = SerializedFileWriter::new(Vec::new(), root, Arc::new(properties()?))?;
         for group in groups {
-            if group.file.as_ptr() != opened.file.as_ptr() {
-                opened = Opened::of(group.file.clone()).map_err(ParquetError::General)?;
-            }
-            group.append(&opened, writer.next_row_group()?)?;
+            group.append(writer.next_row_group()?)?;
         }
         writer.into_inner()
     };

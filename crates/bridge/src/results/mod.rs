@@ -56,6 +56,7 @@ impl Source for Bytes {
 type Batches = Box<dyn Iterator<Item = Result<RecordBatch, String>>>;
 
 /// An open file of results.
+#[derive(Debug)]
 struct Opened<S> {
     file: S,
     about: ArrowReaderMetadata,

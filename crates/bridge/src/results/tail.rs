@@ -77,8 +77,8 @@ impl Tail {
     /// If it cannot be read.
     pub fn open(path: &Path, number: usize) -> Result<Tail, String> {
         let bytes = Bytes::from(std::fs::read(path).map_err(|why| why.to_string())?);
-        let file = Opened::of(bytes.clone())?;
-        let mut tail = Tail { factors: file.factors(), whole: Group::whole(&bytes, &file), ..Tail::new(number) };
+        let file = Arc::new(Opened::of(bytes)?);
+        let mut tail = Tail { factors: file.factors(), whole: Group::whole(&file), ..Tail::new(number) };
         tail.read(&file, tail.whole.len()..file.groups(), GROUP)?;
         Ok(tail)
     }
@@ -140,8 +140,8 @@ impl Tail {
     /// Adds the runs of groups, to groups of that many.
     fn regroup(&mut self, groups: Vec<Group>, most: usize) -> Result<(), String> {
         for group in groups {
-            let (file, place) = group.opened()?;
-            self.read(&file, place..place + 1, most)?;
+            let (file, place) = group.place();
+            self.read(file, place..place + 1, most)?;
         }
         Ok(())
     }
