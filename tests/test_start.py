@@ -323,8 +323,13 @@ def test_only_the_last_file_is_held_in_memory(tmp_path, monkeypatch):
     about = {"name": "x", "question": "", "created": "", "seeds": 1, "experiment": {"seeds": 1}, "warnings": []}
     about |= {"versions": {"engine": "e"}, "machines": [{"name": "m"}]}
     about |= {"cells": [{"scenario": "s", "on": "sim", "factors": {}, "machine": 0, "definition": {"workload": {}}}]}
-    kept, written = store.Store(tmp_path, about), []
-    monkeypatch.setattr(store.writing, "replace", lambda path, content: written.append(path.name))
+    kept, written, replace = store.Store(tmp_path, about), [], store.writing.replace
+
+    def noted(path: Path, content: bytes) -> None:
+        written.append(path.name)
+        replace(path, content)
+
+    monkeypatch.setattr(store.writing, "replace", noted)
     for seed in range(5):
         sweep = _core.Sweep(1)
         sweep.put(scenario("1s"), [seed])

@@ -36,7 +36,7 @@ def test_a_trace_of_a_drive_has_its_requests(schedlab, file):
 
 def test_the_table_and_the_csv_have_a_row_for_each_kind(schedlab):
     shown = schedlab.ok("trace", BLKTRACE)
-    assert "1 drive, " in shown.splitlines()[0]
+    assert ": blktrace, 0.005765 s, 1 drive, " in " ".join(shown.split())
     assert "task" not in shown.split("warning: ")[0]
     assert "warning: requests to drives only: nothing is known of tasks" in shown
     rows = list(csv.DictReader(io.StringIO(schedlab.ok("trace", BLKTRACE, "--csv"))))
