@@ -33,6 +33,7 @@ pub struct Topology {
     thread_speed: f64,
     turns: Option<Vec<u16>>,
     halt_poll: Option<Nanos>,
+    newidle_cost: Nanos,
 }
 
 impl Default for Topology {
@@ -44,7 +45,7 @@ impl Default for Topology {
 impl Topology {
     /// Processors at these places, the distances between their nodes, and the speed of a thread whose sibling runs.
     pub fn new(cpus: Vec<Place>, distances: Vec<Vec<u16>>, thread_speed: f64) -> Topology {
-        Topology { cpus, distances, thread_speed, turns: None, halt_poll: None }
+        Topology { cpus, distances, thread_speed, turns: None, halt_poll: None, newidle_cost: 0 }
     }
 
     /// The same, with processors that take turns of these relative lengths; a shorter list is repeated.
@@ -56,6 +57,11 @@ impl Topology {
     /// The same, with virtual processors for which a hypervisor polls for as long after they have halted.
     pub fn halting(self, poll: Nanos) -> Topology {
         Topology { halt_poll: Some(poll), ..self }
+    }
+
+    /// The same, where looking for work costs a processor that becomes idle at least that.
+    pub fn looking_costs(self, cost: Nanos) -> Topology {
+        Topology { newidle_cost: cost, ..self }
     }
 
     /// Equal processors, a core each, with one cache and one memory node.
@@ -122,6 +128,11 @@ impl Topology {
     /// hypervisor.
     pub fn halt_poll(&self) -> Option<Nanos> {
         self.halt_poll
+    }
+
+    /// What looking for work costs a processor that becomes idle, at least: one that is idle for less on average does not look.
+    pub fn newidle_cost(&self) -> Nanos {
+        self.newidle_cost
     }
 
     /// How long the turn of each processor is compared with the others', if they take turns on one: of its speed, each that runs a task has

@@ -3,6 +3,7 @@
 
 use crate::{
     history::Recording,
+    looking,
     placing::{Places, Placing, usual_slice},
     work::Work,
 };
@@ -73,14 +74,23 @@ pub fn document(
         "scheduler": scheduler(host, state),
         "workload": workload,
     });
-    if recording.halts && host.processors.len() > 1 {
-        document["machine"]["topology"] = json!({ "halt_poll": spell_duration(HALT_POLL) });
+    if let Some(topology) = topology(recording, host) {
+        document["machine"]["topology"] = topology;
     }
     let groups = places.groups(state, &used);
     if !groups.is_empty() {
         document["groups"] = Value::Object(groups);
     }
     (document, names)
+}
+
+/// What the recording shows of several processors.
+fn topology(recording: &Recording, host: &Host) -> Option<Value> {
+    let halt_poll = recording.halts.then_some(("halt_poll", HALT_POLL));
+    let newidle_cost = recording.looks_in_vain.then_some(("newidle_cost", looking::COST));
+    let seen = [halt_poll, newidle_cost].into_iter().flatten();
+    let seen: Map<String, Value> = seen.map(|(field, ns)| (field.to_owned(), json!(spell_duration(ns)))).collect();
+    (host.processors.len() > 1 && !seen.is_empty()).then_some(Value::Object(seen))
 }
 
 /// The policy of the kernel, with the settings that the recording has.

@@ -38,6 +38,11 @@ pub(crate) struct Halting {
 }
 
 impl Halting {
+    /// Whether it has run on more than one processor.
+    pub(crate) fn has_moved(&self) -> bool {
+        self.ran[1].is_some()
+    }
+
     /// It was woken by a task that runs on a processor; since when others are idle, if they are.
     pub(crate) fn woken(&mut self, now: u64, at: u16, idle: impl Fn(u16) -> Option<u64>) {
         let long = |cpu| cpu != at && idle(cpu).is_some_and(|since| now.saturating_sub(since) >= LONG);

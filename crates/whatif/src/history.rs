@@ -18,6 +18,7 @@ pub use {
 use crate::{
     causes::{Cause, Handling, LOCAL_TIMER},
     halting::{self, Halting},
+    looking::{Looks, Rest},
     pairing::{Pairing, Shown},
     treatment::{Places, Policy},
     yields::{Came, Shown as Yields, Yield},
@@ -37,8 +38,12 @@ struct Processor {
     idle: Option<u64>,
     /// Its last event.
     heard: u64,
-    /// Tasks that wait for it, as far as that is known.
+    /// Tasks that wait for it, as far as that is known, and those of them that another might pull.
     waiting: u32,
+    movable: u32,
+    /// How long it is idle, and the preempted task that has moved to it since the last switch.
+    rest: Rest,
+    pulled: Option<Pid>,
     /// The last switch that was not recorded.
     unseen: Option<Unseen>,
     /// When a task came from idle that has not been charged since.
@@ -73,6 +78,7 @@ pub struct History {
     woken: HashMap<Pid, Woken>,
     /// How long before they come tasks are charged from.
     picked: Usual,
+    looks: Looks,
     /// The processors' timers are recorded, and so the ticks.
     ticks: bool,
 }
@@ -83,6 +89,7 @@ impl History {
         let end = self.now;
         self.recording.tasks.iter_mut().for_each(Task::settle_doubts);
         self.recording.halts = halting::is_seen(self.recording.tasks.iter().map(|task| &task.halting));
+        self.recording.looks_in_vain = self.looks.are_vain();
         let all = self.recording.tasks.iter().map(|task| task.pairing.shown).fold(Shown::default(), Shown::add);
         let locks = all.locks().unwrap_or(false);
         let lasting = self.recording.lasting();
@@ -178,13 +185,27 @@ impl History {
             self.processors.resize(at + 1, None);
         }
         let (handling, besides) = (Handling::default(), Came::default());
-        let (running, waiting) = (Event::NO_TASK, 0);
-        let unknown = Processor { running, idle: None, heard: 0, waiting, unseen: None, came: None, handling, besides };
-        self.processors[at].get_or_insert(unknown)
+        let (running, idle, heard) = (Event::NO_TASK, None, 0);
+        let (waiting, movable, rest, pulled) = (0, 0, Rest::default(), None);
+        let (unseen, came) = (None, None);
+        self.processors[at].get_or_insert(Processor {
+            running,
+            idle,
+            heard,
+            waiting,
+            movable,
+            rest,
+            pulled,
+            unseen,
+            came,
+            handling,
+            besides,
+        })
     }
 
     fn switch(&mut self, event: &Event) {
         let (now, cpu, left) = (self.now, event.cpu, event.left());
+        self.note_look(event);
         let processor = self.processor(cpu);
         processor.handling.switched();
         let unexplained = processor.besides.leaves() && event.other > 0;
@@ -338,6 +359,9 @@ impl History {
     fn waking(&mut self, event: &Event) {
         let (now, pid) = (self.now, event.task);
         let handling = self.processor(event.cpu).handling;
+        if let Some(Some(processor)) = self.processors.get_mut(usize::from(event.value as u16)) {
+            processor.rest.woken(now);
+        }
         let state = self.task(pid, State::Waiting(0, Left::Sleeping)).state;
         let (left, from) = match state {
             State::Waiting(from, left) => (left, Some(from)),
@@ -493,7 +517,7 @@ impl Listener for History {
                     task.charged = task.charged.saturating_add(event.value);
                 }
             }
-            Kind::Migrate => self.queue(event.task, Some(event.value as u16)),
+            Kind::Migrate => self.note_move(event),
             Kind::Named => {
                 self.named.insert(event.task, event.value);
                 if let Some(task) = self.known(event.task) {

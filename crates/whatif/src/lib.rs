@@ -8,6 +8,7 @@
 //!   edges     who woke whom
 //!   inboxes   which tasks take what others send as it comes
 //!   halting   whether processors are virtual ones that halt
+//!   looking   what looking for work costs a processor that becomes idle
 //!   pairing   whether tasks wait for pipes or for locks
 //!   timers    whether a task's timers are absolute or relative
 //!   treatment nice, policy and processors of each task, as far as the recording shows them
@@ -36,6 +37,7 @@ mod groups;
 mod halting;
 mod history;
 mod inboxes;
+mod looking;
 mod pairing;
 mod placing;
 mod tick;

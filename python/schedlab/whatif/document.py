@@ -135,6 +135,16 @@ def _numbers(numbers: list[Predicted]) -> dict[str, Any]:
     return found
 
 
+def _seen_of_processors(topology: dict) -> Iterator[str]:
+    """What the replay's processors have since the recording shows it."""
+    if "halt_poll" in topology:
+        seen = "tasks stayed next to idle ones"
+        yield f"virtual processors that are idle for more than {topology['halt_poll']} get no woken task: {seen}"
+    if "newidle_cost" in topology:
+        seen = "hardly one that was idle for less, on average, pulled a task when it became idle"
+        yield f"looking for work costs a processor {topology['newidle_cost']}: {seen}"
+
+
 def assumptions(one: Prepared, notes: list[str]) -> list[str]:
     """What the recording does not show and is taken for granted."""
     document, found = one.document, one.found
@@ -144,10 +154,7 @@ def assumptions(one: Prepared, notes: list[str]) -> list[str]:
     kernel = f"of Linux {release}" if release else "of a present kernel, since the file names none"
     hz = document["machine"]["clock"]["hz"]
     ticks = "by the times of its preemptions" if found["hz"] else "not shown by the recording"
-    if "topology" in document["machine"]:
-        poll = document["machine"]["topology"]["halt_poll"]
-        seen = "tasks stayed next to idle ones"
-        notes = [f"virtual processors that are idle for more than {poll} get no woken task: {seen}", *notes]
+    notes = [*_seen_of_processors(document["machine"].get("topology", {})), *notes]
     notes = [
         *map(_barrier, found["barriers"]),
         *map(_server, found["servers"]),

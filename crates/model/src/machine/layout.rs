@@ -63,6 +63,11 @@ pub struct Layout {
     /// preempted, and wakes no task on it. They are the machine's own, if not given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub halt_poll: Option<Sourced<Duration>>,
+    /// What looking for work elsewhere costs a processor that becomes idle, at least (`max_newidle_lb_cost`): one that is idle for less on
+    /// average does not look. A kernel measures it; a look that is interrupted, or whose virtual processor waits, makes it long. It is
+    /// 2 us for each processor looked at, if not given.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub newidle_cost: Option<Sourced<Duration>>,
 }
 
 fn is_default(numbering: &Numbering) -> bool {
@@ -118,8 +123,12 @@ impl Machine {
             Some(lengths) => topology.in_turns(lengths.value()),
             None => topology,
         };
-        match layout.halt_poll.as_ref() {
+        let topology = match layout.halt_poll.as_ref() {
             Some(poll) => topology.halting(poll.get().0),
+            None => topology,
+        };
+        match layout.newidle_cost.as_ref() {
+            Some(cost) => topology.looking_costs(cost.get().0),
             None => topology,
         }
     }

@@ -38,6 +38,35 @@ fn moves(run: &Run) -> Vec<(Nanos, TaskId, u16)> {
     run.of(Kind::Migrated).map(|event| (event.time, event.task, event.cpu)).collect()
 }
 
+/// Four hogs are freed from a processor by a task on the other one, which sleeps for 0.1 ms every 0.2. A processor that is idle for that long
+/// on average takes one soon if looking costs less, and if it costs more not before a tick. 6.17 does not even so: its looks that found
+/// only bound tasks have made looking dear.
+#[test]
+fn a_processor_that_is_idle_for_less_than_looking_costs_pulls_at_ticks_only() {
+    let turn = "{ compute = \"100us\" }, { sleep = \"100us\" }";
+    let jobs = format!(
+        "workload.h = {{ load = \"spin\", passes = \"forever\", count = 4, cpus = [0] }}\n\
+         workload.t = {{ cpus = [1], steps = [{{ repeat = {{ times = 50, steps = [{turn}] }} }}, \
+         {{ set = {{ cpus = [0, 1], job = \"h\" }} }}, {{ repeat = {{ times = \"forever\", steps = [{turn}] }} }}] }}\n"
+    );
+    let first = |scheduler: &str, cost: &str, seed: u64| {
+        let run = on(&format!("processors = 2, {cost}"), scheduler, "60ms", &jobs, seed);
+        let first = moves(&run)[0].0;
+        let ticks = run.of(Kind::Interrupt).filter(|event| event.a == Irq::Clock as u64);
+        (first, ticks.map(|event| event.time).any(|tick| tick == first))
+    };
+    for (scheduler, seed) in
+        NEW.into_iter().filter(|name| !name.contains("6.17")).flat_map(|name| [(name, 1), (name, 2)])
+    {
+        for cost in ["", "topology = { newidle_cost = \"50us\" }"] {
+            let (at, tick) = first(scheduler, cost, seed);
+            assert!(at < 13 * MILLISECOND && !tick, "{scheduler} {cost}: {at}");
+        }
+        let (at, tick) = first(scheduler, "topology = { newidle_cost = \"200us\" }", seed);
+        assert!(tick, "{scheduler}: {at}");
+    }
+}
+
 /// Eight hogs are freed by a task that then sleeps, on a processor that has found bound tasks only for a second: it looks every 200 ms
 /// (512 ms, but at most HZ * 2 / 10 ticks). It takes one task when it becomes idle. The next look was set before that, so that it comes when
 /// the long interval is over: a guest 6.1 took the other three after 69 ms. Before 5.17 it was set afterwards: at the next tick.

@@ -24,6 +24,8 @@ pub struct Recording {
     pub preemptions: Vec<u64>,
     /// Whether the processors are virtual ones that count as preempted when they have halted. See `halting`.
     pub halts: bool,
+    /// Whether processors that are idle for short times pull hardly any task: looking for one costs more. See `looking`.
+    pub looks_in_vain: bool,
     /// Tasks that were current on a processor which had gone to another one: the switch to them was not recorded.
     pub repaired: u64,
 }

@@ -140,8 +140,9 @@ pub struct Task {
     pub(super) vanished: bool,
     pub(super) halting: Halting,
     pub(super) pairing: Pairing,
-    /// The processor for which it waits, as far as that is known.
-    pub(super) queued: Option<u16>,
+    /// The processor for which it waits, as far as that is known, and whether it was preempted and has
+    /// moved before: another might pull it.
+    pub(super) queued: Option<(u16, bool)>,
     /// What other processors charged it since it can run, ns.
     pub(super) charged: u64,
     /// Whether what it waits for are locks.

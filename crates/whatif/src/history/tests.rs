@@ -4,6 +4,7 @@ mod barriers;
 mod calls;
 mod connections;
 mod inboxes;
+mod looks;
 mod strays;
 mod yields;
 

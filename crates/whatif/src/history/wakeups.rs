@@ -1,8 +1,8 @@
-//! What wakeups show besides who woke whom: how long the way to a processor takes, which answers were there before they were waited for, whether
-//! processors halt, and whether tasks wait for locks.
+//! What wakeups and moves show besides who woke whom: how long the way to a processor takes, which answers were there before they were waited
+//! for, whether processors halt, what looking for work costs them, and whether tasks wait for locks.
 
 use super::{
-    History,
+    History, Processor,
     task::{State, Step},
 };
 use crate::{causes::Cause, pairing::Flips};
@@ -77,16 +77,44 @@ impl History {
     pub(super) fn queue(&mut self, pid: Pid, cpu: Option<u16>) {
         let Some(task) = self.known(pid) else { return };
         let (cpu, before) = (cpu.filter(|_| task.state == State::Ready), task.queued.take());
-        let mut count = |cpu: u16, more: i32| {
+        let movable = task.halting.has_moved() && matches!(task.steps.last(), Some(Step::Preempted | Step::Yielded(_)));
+        let mut count = |(cpu, movable): (u16, bool), more: i32| {
             let processor = self.processors.get_mut(usize::from(cpu))?.as_mut()?;
             processor.waiting = processor.waiting.saturating_add_signed(more);
-            Some(cpu)
+            processor.movable = processor.movable.saturating_add_signed(more * i32::from(movable));
+            Some((cpu, movable))
         };
-        before.and_then(|cpu| count(cpu, -1));
-        let counted = cpu.and_then(|cpu| count(cpu, 1));
+        before.and_then(|waits| count(waits, -1));
+        let counted = cpu.and_then(|cpu| count((cpu, movable), 1));
         if let Some(task) = self.known(pid) {
             task.queued = counted;
         }
+    }
+
+    /// A processor whose task goes to sleep has none to run, or pulls one that waited for another: it has looked for one.
+    pub(super) fn note_look(&mut self, event: &Event) {
+        let (now, cpu) = (self.now, event.cpu);
+        let Processor { rest, pulled, .. } = *self.processor(cpu);
+        let pulled = pulled == Some(event.other);
+        let idle = event.other == 0;
+        let movable = |(other, at): (u16, &Option<Processor>)| other != cpu && at.is_some_and(|at| at.movable > 0);
+        let sleeps = event.task > 0 && !matches!(event.left(), Left::Runnable);
+        if sleeps && (pulled || (idle && (0..).zip(&self.processors).any(movable))) {
+            self.looks.add(rest, pulled);
+        }
+        let processor = self.processor(cpu);
+        processor.pulled = None;
+        processor.rest.is_idle(idle.then_some(now));
+    }
+
+    /// A task that was preempted and waits moves to another processor, on which that is recorded if it pulls the task.
+    pub(super) fn note_move(&mut self, event: &Event) {
+        let (pid, to) = (event.task, event.value as u16);
+        let waits = self.known(pid).and_then(|task| task.queued).is_some_and(|(from, movable)| movable && from != to);
+        if waits && event.cpu == to {
+            self.processor(to).pulled = Some(pid);
+        }
+        self.queue(pid, Some(to));
     }
 
     /// A woken task gets a processor, which was idle since then, if at all.

@@ -210,6 +210,8 @@ pub struct Balancer {
     pub domains: Domains,
     /// How long a hypervisor polls for one of them that has halted.
     pub halt_poll: Option<Nanos>,
+    /// What looking for work costs at least when one becomes idle.
+    pub newidle_cost: Nanos,
     /// Of each cache, by its first processor.
     pub shared: Vec<Shared>,
     pub nohz: Nohz,
@@ -250,6 +252,7 @@ impl Balancer {
             shared: domains.caches.iter().map(shared).collect(),
             domains,
             halt_poll: topology.halt_poll(),
+            newidle_cost: topology.newidle_cost(),
             nohz: Nohz::default(),
             overloaded: false,
             lists: vec![List::default(); processors],

@@ -47,7 +47,7 @@ impl<L: FairClass> Linux<L> {
         let mut found = None;
         for level in 0..self.balancer.states[cpu as usize].levels.len() {
             let state = &self.balancer.states[cpu as usize];
-            let dear = state.mean_idle < spent + state.levels[level].cost;
+            let dear = state.mean_idle < spent + state.levels[level].cost.max(self.balancer.newidle_cost);
             if dear || !after {
                 *next = (*next).min(self.next_of(cx, cpu, level, true));
             }
