@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # One file without libraries: inside a guest kernel it is the only program.
 AGENT := python/schedlab/targets/bin/schedlab-agent
 # Tests that need the kernel and the time of this machine, which others use too.
-LIVE := $(patsubst %,tests/test_%.py,attend diagnose guest_noisy host live_alike live_arrivals live_faults live_rtapp live_serve memory_live network profiles record_drives record_kernel time time_waits volume watch)
+LIVE := $(patsubst %,tests/test_%.py,attend diagnose guest_noisy host live_alike live_arrivals live_faults live_rtapp live_serve memory_live network profiles record_drives record_kernel time time_waits tour volume watch)
 # What schedlab lab and the gallery put into a page: the simulator as WebAssembly, and the scripts of pages and worker.
 ENGINE := python/schedlab/lab/engine.wasm
 SCRIPTS := $(patsubst %,python/schedlab/lab/%.js,page live gallery worker)
@@ -147,11 +147,9 @@ AGAIN := --last-failed --last-failed-no-failures none
 # One that hangs is tried again, too.
 SOON := --timeout=300
 PYTEST := $(BIN)/python -m pytest
-# Many of them wait, for guests, browsers and connections: twice as many at once as there are processors.
-AT_ONCE := $(shell echo $$((2 * $$(nproc))))
 MODELLED := --hypothesis-seed=$(SEED) $(addprefix --ignore=,$(LIVE))
 
-## test: every test, Rust first (it needs no Python); those of Python several at once, but for those on the live kernel
+## test: every test, Rust first (it needs no Python); those of Python on all processors, but for those on the live kernel
 test: export PROPTEST_RNG_SEED := $(SEED)
 test: setup $(VENV)/cluster
 	@date '+%T the tests of Rust'
@@ -160,7 +158,7 @@ test: setup $(VENV)/cluster
 	@date '+%T those on the live kernel'
 	scripts/live-tests
 	@date '+%T the tests of Python'
-	$(PYTEST) $(MODELLED) --numprocesses $(AT_ONCE) --dist loadfile --no-loadscope-reorder || $(PYTEST) $(MODELLED) $(AGAIN)
+	$(PYTEST) $(MODELLED) --numprocesses auto --dist loadfile --no-loadscope-reorder || $(PYTEST) $(MODELLED) $(AGAIN)
 	@date '+%T those on the live kernel'
 	$(PYTEST) $(LIVE) $(SOON) || $(PYTEST) $(LIVE) $(SOON) $(AGAIN) || $(PYTEST) $(LIVE) $(SOON) $(AGAIN)
 	@date '+%T all tests passed'
