@@ -33,4 +33,4 @@ def test_processors_that_look_in_vain_after_short_times_are_said_to_find_it_dear
     written = tomllib.loads((schedlab.folder / "mine.toml").read_text())
     assert written["machine"].get("topology") == ({"newidle_cost": "150us"} if dear else None)
     shown = " ".join(schedlab("whatif", file, "--seeds", 2).stdout.split())
-    assert ("looking for work costs a processor 150us: hardly one that was idle for less" in shown) == dear
+    assert ("looking for work is taken to cost a processor 150us: hardly one that was idle for less" in shown) == dear

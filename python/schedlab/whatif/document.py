@@ -142,7 +142,7 @@ def _seen_of_processors(topology: dict) -> Iterator[str]:
         yield f"virtual processors that are idle for more than {topology['halt_poll']} get no woken task: {seen}"
     if "newidle_cost" in topology:
         seen = "hardly one that was idle for less, on average, pulled a task when it became idle"
-        yield f"looking for work costs a processor {topology['newidle_cost']}: {seen}"
+        yield f"looking for work is taken to cost a processor {topology['newidle_cost']}: {seen}"
 
 
 def assumptions(one: Prepared, notes: list[str]) -> list[str]:
