@@ -127,6 +127,7 @@ struct Ended {
     missed_periods: u64,
     relative_timers: u64,
     irregular_timers: u64,
+    restarting_timers: u64,
     devices: u64,
     outside: u64,
     unknown: u64,
@@ -139,6 +140,7 @@ impl Ended {
         self.missed_periods += u64::from(more.missed);
         self.relative_timers += u64::from(more.relative);
         self.irregular_timers += u64::from(more.irregular);
+        self.restarting_timers += u64::from(more.restarting);
         self.devices += u64::from(more.devices);
         self.outside += u64::from(more.outside);
         self.unknown += u64::from(more.unknown);

@@ -10,6 +10,7 @@
 //! until      a time of the recording's own (an arrival, a periodic timer); at once if it has passed
 //! yield      gives the processor to others that can go on
 //! sleep      so long from now on (a relative timer, a device)
+//! period     until a period after the time that was due before; at once if that has passed, and the next period begins then
 //! meet       until all tasks that have the meeting of that number have come to it
 //! ask        sends a request to the server of that number, and waits for its answer
 //! take       a server takes the request that has waited longest for it, and waits for one if there is none
@@ -42,6 +43,8 @@ pub enum Act {
     Until(Nanos),
     /// Waits for that long, ns.
     Sleep(Nanos),
+    /// Waits until so long, ns, after the end of the period or sleep before; where that has passed, goes on, and the next period begins now.
+    Period(u32),
     /// Creates the task of that stream.
     Begin(u32),
     /// Waits until all tasks that have the meeting of that number have come to it.
@@ -82,6 +85,7 @@ impl From<Act> for Packed {
             Act::Take(server) => (6, 2 << SERVER | u64::from(server)),
             Act::Answer(server) => (6, 3 << SERVER | u64::from(server)),
             Act::Yield => (6, 4 << SERVER),
+            Act::Period(length) => (6, 5 << SERVER | u64::from(length)),
             Act::Meet(meeting) => (7, meeting.into()),
         };
         Packed(kind << BITS | number.min(NUMBER))
@@ -122,6 +126,7 @@ impl Packed {
             2 => Act::Take(number as u32),
             3 => Act::Answer(number as u32),
             4 => Act::Yield,
+            5 => Act::Period(number as u32),
             _ => Act::Exit,
         }
     }
@@ -252,6 +257,7 @@ mod tests {
             Act::Take(0),
             Act::Answer(7),
             Act::Yield,
+            Act::Period(u32::MAX),
             Act::Exit,
         ];
         for act in all {

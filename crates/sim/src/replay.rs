@@ -89,7 +89,19 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                 replayed.cursors[task as usize].for_task = false;
                 replayed.vacate(cpu, now);
                 let until = now.saturating_add(varied(length, jitter.time.min(length / 20), rng));
+                replayed.cursors[task as usize].due = until;
                 return Some(self.call(cpu, task, Call::Sleep(until)));
+            }
+            Some(Act::Period(length)) => {
+                let cursor = &mut replayed.cursors[task as usize];
+                cursor.for_task = false;
+                cursor.due = cursor.due.saturating_add(length.into());
+                if cursor.due > now {
+                    let until = varied(cursor.due, jitter.time.min(Nanos::from(length) / 20), rng);
+                    replayed.vacate(cpu, now);
+                    return Some(self.call(cpu, task, Call::Sleep(until)));
+                }
+                cursor.due = now;
             }
             Some(Act::Yield) => {
                 replayed.vacate(cpu, now);

@@ -82,6 +82,8 @@ pub(crate) struct Cursor {
     pub waking: Option<(Nanos, bool)>,
     /// Whether it waits for other tasks.
     pub for_task: bool,
+    /// When its last period or sleep was to end.
+    pub due: Nanos,
 }
 
 /// Where a stream goes on that has come to its end, because its task was faster than in the recording: at its begin, but for the time at
@@ -141,8 +143,17 @@ impl Replayed {
 
     /// The task does that stream. Returns whether it is there from the start.
     pub fn assign(&mut self, task: TaskId, stream: u32) -> bool {
-        let before =
-            Cursor { stream: NONE, at: 0, mailbox: NONE, left: 0, pass: 0, woken: 0, waking: None, for_task: false };
+        let before = Cursor {
+            stream: NONE,
+            at: 0,
+            mailbox: NONE,
+            left: 0,
+            pass: 0,
+            woken: 0,
+            waking: None,
+            for_task: false,
+            due: 0,
+        };
         self.cursors.resize(task as usize + 1, before);
         self.cursors[task as usize].stream = stream;
         self.tasks[stream as usize] = task;
@@ -308,6 +319,7 @@ impl Replayed {
                 Act::Wait(_)
                 | Act::Until(_)
                 | Act::Sleep(_)
+                | Act::Period(_)
                 | Act::Meet(_)
                 | Act::Ask(_)
                 | Act::Take(_)

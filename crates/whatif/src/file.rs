@@ -11,9 +11,10 @@ use schedlab_model::replay::{Act, Connections, Jitter, Packed, Replay, Stream};
 use serde::{Deserialize, Serialize};
 use std::io::{self, ErrorKind, Read, Write};
 
-const MAGIC: &[u8; 16] = b"schedlab work 5\n";
-/// Files from before there were servers, inboxes, connections and yields.
-const BEFORE: [&[u8; 16]; 4] = [b"schedlab work 1\n", b"schedlab work 2\n", b"schedlab work 3\n", b"schedlab work 4\n"];
+const MAGIC: &[u8; 16] = b"schedlab work 6\n";
+/// Files from before there were servers, inboxes, connections, yields and periods.
+const BEFORE: [&[u8; 16]; 5] =
+    [b"schedlab work 1\n", b"schedlab work 2\n", b"schedlab work 3\n", b"schedlab work 4\n", b"schedlab work 5\n"];
 /// Longest head, bytes: names of some 100,000 tasks.
 const LONGEST_HEAD: usize = 1 << 24;
 /// Most acts: 2 GiB of them.
@@ -194,6 +195,7 @@ mod tests {
             Just(Act::Take(0)),
             Just(Act::Answer(0)),
             Just(Act::Yield),
+            any::<u32>().prop_map(Act::Period),
             Just(Act::Exit),
         ]
     }

@@ -20,13 +20,14 @@ use crate::{
     halting::{self, Halting},
     looking::{Looks, Rest},
     pairing::{Pairing, Shown},
+    timers::Starts,
     treatment::{Places, Policy},
     yields::{Came, Shown as Yields, Yield},
 };
 use hashbrown::HashMap;
 use picked::Usual;
 use schedlab_model::replay::Waking;
-use schedlab_traces::kernel::{Call, Event, Kind, Left, Listener, Pid};
+use schedlab_traces::kernel::{Call, Context, Event, Kind, Left, Listener, Pid};
 use std::mem;
 use task::State;
 use wakeups::{AT_ONCE, Woken};
@@ -168,6 +169,7 @@ impl History {
                 charged,
                 locks: false,
                 yields: Yields::default(),
+                starts: Starts::default(),
             });
             tasks.len() - 1
         });
@@ -383,6 +385,7 @@ impl History {
             Err(cause) => cause,
         };
         let task = self.task(pid, State::Ready);
+        task.starts.waited(cause == Cause::Timer);
         match from {
             Some(from) => {
                 task.wait(from, now, cause);
@@ -518,6 +521,11 @@ impl Listener for History {
                 }
             }
             Kind::Migrate => self.note_move(event),
+            Kind::TimerExpiry if event.context() == Context::Task => {
+                if let Some(task) = self.known(event.other) {
+                    task.starts.started(event.flag() == 1);
+                }
+            }
             Kind::Named => {
                 self.named.insert(event.task, event.value);
                 if let Some(task) = self.known(event.task) {

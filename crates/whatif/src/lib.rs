@@ -40,6 +40,7 @@ mod inboxes;
 mod looking;
 mod pairing;
 mod placing;
+mod restarting;
 mod tick;
 mod timers;
 mod treatment;

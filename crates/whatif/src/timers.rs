@@ -9,6 +9,9 @@
 //!
 //! A task that computes for a varying time and sleeps for a fixed one has regular d; one that keeps a period has regular p, and where
 //! it misses some periods, p is a multiple of T. *Typically*: the median.
+//!
+//! Starts of high-resolution timers say more (`hrtimer_start`, with its mode since Linux 4.16): one that is started for a time from now is
+//! relative. One that is started for a time may be either, since `poll(2)`, `futex(2)` and others add now to the length that they are given.
 
 /// How the timer waits of a task end in a replay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +24,35 @@ pub enum Timers {
 
 /// Fewer waits show no regularity.
 const FEW: usize = 4;
+
+/// How the timers that ended the waits of a task were started, as far as the recording says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Starts {
+    /// Whether the last one that the task has started since it waited last counts from then.
+    last: Option<bool>,
+    /// Waits that a timer ended, and those of them whose timer counted from then.
+    ended: u32,
+    relative: u32,
+}
+
+impl Starts {
+    /// The task starts a timer, for a time from then or not.
+    pub fn started(&mut self, relative: bool) {
+        self.last = Some(relative);
+    }
+
+    /// A wait of the task ends, by a timer or otherwise.
+    pub fn waited(&mut self, by_timer: bool) {
+        let relative = self.last.take() == Some(true);
+        self.ended += u32::from(by_timer);
+        self.relative += u32::from(by_timer && relative);
+    }
+
+    /// Whether its timers are relative for certain: nine of ten, and at least four.
+    pub fn are_relative(self) -> bool {
+        self.ended as usize >= FEW && 10 * self.relative >= 9 * self.ended
+    }
+}
 
 /// How far the waits of a task are from a period and from a length, ns.
 struct Fit {
@@ -57,9 +89,20 @@ pub fn timers(waits: &[(u64, u64)]) -> Timers {
     if absolute { Timers::Absolute } else { Timers::Relative }
 }
 
-/// Whether the waits keep neither a period nor a length, both being off by more than a tenth: then the timers may be either.
+/// Whether the waits keep neither a period nor a length, both being off by more than a tenth: then the timers may be either. So may those of a
+/// task that is busy for longer than it waits, if its lengths are off by more than a hundredth: one that counts its period anew after it was
+/// late, and was late in all of them, waits for what is left of the last.
 pub fn irregular(waits: &[(u64, u64)]) -> bool {
-    fit(waits).is_some_and(|fit| 10 * fit.off_period > fit.period && 10 * fit.off_length > fit.length)
+    fit(waits).is_some_and(|fit| {
+        let part = if is_busy(waits, fit.length) { 100 } else { 10 };
+        10 * fit.off_period > fit.period && part * fit.off_length > fit.length
+    })
+}
+
+/// Whether nineteen of twenty times from one wakeup to the next are more than twice as long as a wait.
+fn is_busy(waits: &[(u64, u64)], length: u64) -> bool {
+    let periods = periods(waits);
+    20 * periods.iter().filter(|&&p| p > 2 * length).count() >= 19 * periods.len()
 }
 
 /// Of waits of a task that keeps a period, those that ended more than a period and a half after the one before: it was late.
@@ -122,6 +165,16 @@ mod tests {
         assert!(irregular(&late));
         assert!(!irregular(&waits(&COMPUTES, |from| (from / 1000 + 1) * 1000)));
         assert!(!irregular(&waits(&COMPUTES, |from| from + 1000)));
+    }
+
+    #[test]
+    fn a_task_that_is_late_in_all_periods_keeps_no_length_unless_it_is_exact() {
+        let work = [3400, 7300, 3350, 11_200, 7420, 3510, 7150, 14_900, 3460, 10_950];
+        let late = waits(&work, |from| from + 1400 + from % 160);
+        assert_eq!(timers(&late), Timers::Relative);
+        assert!(irregular(&late));
+        assert!(!irregular(&waits(&work, |from| from + 1400 + from % 16)), "a relative timer");
+        assert!(!irregular(&waits(&COMPUTES, |from| from + 1400 + from % 160)), "it waits for longer than it computes");
     }
 
     #[test]

@@ -11,10 +11,12 @@
 //!         until a client asked                  takes a request before each answer
 //!         until an absolute timer               until that time
 //!         until a relative timer or a device    sleep as long
+//!         until the end of a period             until then, or count anew if late
 //!         until something outside               until that time: it keeps its own times
 //! ```
 
 mod copies;
+mod periods;
 mod waits;
 
 use crate::{
@@ -28,6 +30,7 @@ use crate::{
     timers::{irregular, median, missed},
 };
 use hashbrown::{HashMap, HashSet};
+use periods::Periods;
 use schedlab_model::replay::{Act, Jitter, Packed, Replay, Stream, Waking};
 use schedlab_traces::kernel::Pid;
 use waits::{Alone, timer_wait, wait};
@@ -60,6 +63,8 @@ pub struct Causes {
     pub relative: u32,
     /// Those of them that may as well be absolute: the task's waits keep neither a period nor a length.
     pub irregular: u32,
+    /// Timers at the end of a period that is counted anew after the task was late.
+    pub restarting: u32,
     /// Devices.
     pub devices: u32,
     /// Something outside.
@@ -71,7 +76,7 @@ pub struct Causes {
 impl Causes {
     /// All of them.
     pub fn all(&self) -> u32 {
-        self.tasks + self.absolute + self.relative + self.devices + self.outside + self.unknown
+        self.tasks + self.absolute + self.relative + self.restarting + self.devices + self.outside + self.unknown
     }
 }
 
@@ -194,6 +199,7 @@ fn acts(
 ) -> (Vec<Packed>, Causes) {
     let waits: Vec<(u64, u64)> = task.steps.iter().filter_map(timer_wait).collect();
     let alone = Alone::of(task, &waits);
+    let mut periods = Periods::of(task, &waits).filter(|_| treat.is_none());
     let mut causes = Causes::default();
     let mut acts = Vec::with_capacity(steps.len());
     for step in steps {
@@ -239,9 +245,13 @@ fn acts(
                     Cause::Task(edge) if !signalled[edge as usize] => Cause::Outside, // it was left out
                     known => known,
                 };
-                match treat {
-                    Some(Override::Open) => Act::Until(to),
-                    Some(Override::Closed) if !matches!(cause, Cause::Task(_)) => Act::Sleep(to - from),
+                match (treat, periods.as_mut().filter(|_| cause == Cause::Timer)) {
+                    (Some(Override::Open), _) => Act::Until(to),
+                    (Some(Override::Closed), _) if !matches!(cause, Cause::Task(_)) => Act::Sleep(to - from),
+                    (None, Some(periods)) => {
+                        causes.restarting += 1;
+                        periods.end(&mut acts, from, to)
+                    }
                     _ => wait(cause, from, to, alone, &mut causes),
                 }
             }
@@ -249,7 +259,8 @@ fn acts(
         acts.push(act.into());
     }
     causes.missed = if causes.absolute > 0 { missed(&waits) } else { 0 };
-    causes.irregular = if irregular(&waits) && !alone.timeouts { causes.relative } else { 0 };
+    causes.irregular =
+        if irregular(&waits) && !alone.timeouts && !task.starts.are_relative() { causes.relative } else { 0 };
     (acts, causes)
 }
 

@@ -162,6 +162,7 @@ def assumptions(one: Prepared, notes: list[str]) -> list[str]:
         *_locks(found["locks"]),
         *_inboxes(found["inboxes"]),
         *_clocked(found["clocked"]),
+        *_restarting(found["causes"]),
         *_inherited(found["inherited"]),
         *notes,
     ]
@@ -193,6 +194,12 @@ def _locks(names: list[str]) -> list[str]:
 
 def _clocked(names: list[str]) -> list[str]:
     return [f"ended by the clock, whatever they had done: {_some(names)}"] if names else []
+
+
+def _restarting(causes: dict[str, dict[str, int]]) -> list[str]:
+    names = [name for name, ended in causes.items() if ended["restarting_timers"]]
+    why = "work between two waits that are further apart is taken for that of several periods"
+    return [f"counting its period anew after it was late: {_some(names)}: {why}"] if names else []
 
 
 def _inherited(names: list[str]) -> list[str]:

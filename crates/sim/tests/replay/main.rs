@@ -124,6 +124,16 @@ fn a_relative_timer_counts_from_the_begin_of_the_wait() {
 }
 
 #[test]
+fn a_period_ends_a_period_after_the_one_before_and_begins_anew_where_the_task_is_late() {
+    let period = Act::Period(100);
+    let acts =
+        [Act::Compute(10), Act::Sleep(90), Act::Compute(30), period, Act::Compute(130), period, Act::Compute(20)];
+    let player = stream(&[&acts[..], &[period, Act::Exit]].concat());
+    // The second ends at 200. The third is over at 300, when it still computes, and the fourth begins at 330.
+    assert_eq!(leaves(&run(&scenario(vec![player], 1000, "fifo", 1, 2000)), 0), [10, 130, 350, 430]);
+}
+
+#[test]
 fn a_child_begins_at_its_parents_progress_and_once() {
     let parent = stream(&[Act::Compute(20), Act::Begin(1), Act::Compute(20)]);
     let child = Stream { begun: true, ..stream(&[Act::Compute(7), Act::Exit]) };

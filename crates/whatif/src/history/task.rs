@@ -4,7 +4,7 @@ use crate::{
     causes::Cause,
     halting::Halting,
     pairing::Pairing,
-    timers::median,
+    timers::{Starts, median},
     treatment::{Places, Policy, Treatment},
     yields::{Shown, Yield},
 };
@@ -149,6 +149,8 @@ pub struct Task {
     pub(super) locks: bool,
     /// How it left its processors while it could go on.
     pub(super) yields: Shown,
+    /// How it started its timers.
+    pub(crate) starts: Starts,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -6,6 +6,7 @@ mod connections;
 mod inboxes;
 mod looks;
 mod strays;
+mod timers;
 mod yields;
 
 use super::*;

@@ -2,6 +2,7 @@
 
 use super::{
     Causes, Wish, Work,
+    periods::Periods,
     waits::{Alone, timer_wait, wait},
 };
 use crate::{
@@ -28,20 +29,19 @@ pub(super) fn add<'a>(
         let steps = if serves { &task.steps } else { steps(at) };
         let waits: Vec<(u64, u64)> = task.steps.iter().filter_map(timer_wait).collect();
         let alone = Alone::of(task, &waits);
-        let act = |step: &Step| match *step {
-            Step::Compute(length) => Some(Act::Compute(length)),
-            Step::Wait { from, to, cause: Cause::Task(_) } => Some(Act::Sleep(to - from)),
-            Step::Wait { from, to, cause } => Some(wait(cause, from, to, alone, &mut Causes::default())),
-            Step::Meet { waited: Some((from, to)), .. } => Some(Act::Sleep(to - from)),
-            Step::Yielded(_) => Some(Act::Yield),
-            Step::Exit => Some(Act::Exit),
-            Step::Meet { .. } | Step::Signal { .. } | Step::Fork(_) | Step::Found(_) | Step::Preempted => None,
-            Step::Ask { server, .. } => Some(Act::Ask(server)),
-            Step::Pause { from, to } => Some(Act::Sleep(to - from)),
-            Step::Take { .. } | Step::Answer { .. } => None, // servers are copied from what was recorded
-        };
         for _ in 0..wish(task).copies {
-            let mut acts: Vec<Packed> = steps.iter().filter_map(act).map(Packed::from).collect();
+            let mut periods = Periods::of(task, &waits);
+            let mut acts: Vec<Packed> = Vec::with_capacity(steps.len());
+            for step in steps {
+                let act = match (step, &mut periods) {
+                    (&Step::Wait { from, to, cause: Cause::Timer }, Some(periods)) => periods.end(&mut acts, from, to),
+                    _ => match alike(step, alone) {
+                        Some(act) => act,
+                        None => continue,
+                    },
+                };
+                acts.push(act.into());
+            }
             if task.forked {
                 acts.insert(0, Act::Until(task.life.0).into());
             }
@@ -53,6 +53,22 @@ pub(super) fn add<'a>(
         }
     }
     answer_more(work);
+}
+
+/// What a copy does in place of a step of the original, if anything.
+fn alike(step: &Step, alone: Alone) -> Option<Act> {
+    match *step {
+        Step::Compute(length) => Some(Act::Compute(length)),
+        Step::Wait { from, to, cause: Cause::Task(_) } => Some(Act::Sleep(to - from)),
+        Step::Wait { from, to, cause } => Some(wait(cause, from, to, alone, &mut Causes::default())),
+        Step::Meet { waited: Some((from, to)), .. } => Some(Act::Sleep(to - from)),
+        Step::Yielded(_) => Some(Act::Yield),
+        Step::Exit => Some(Act::Exit),
+        Step::Meet { .. } | Step::Signal { .. } | Step::Fork(_) | Step::Found(_) | Step::Preempted => None,
+        Step::Ask { server, .. } => Some(Act::Ask(server)),
+        Step::Pause { from, to } => Some(Act::Sleep(to - from)),
+        Step::Take { .. } | Step::Answer { .. } => None, // servers are copied from what was recorded
+    }
 }
 
 /// A server that ended when all was answered has more to answer with copies of its clients: it does again what it did for the first ones.

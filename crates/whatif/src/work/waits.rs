@@ -32,7 +32,11 @@ impl Alone {
         let timeouts = is_rare(task, waits.len());
         let is_unknown = |step: &&Step| matches!(step, Step::Wait { cause: Cause::Unknown, .. });
         let strays = is_rare(task, task.steps.iter().filter(is_unknown).count());
-        Alone { timers: if timeouts { Timers::Relative } else { timers(waits) }, timeouts, strays }
+        Alone {
+            timers: if timeouts || task.starts.are_relative() { Timers::Relative } else { timers(waits) },
+            timeouts,
+            strays,
+        }
     }
 }
 
