@@ -22,11 +22,11 @@ use crate::timers::median;
 const FEWEST: usize = 8;
 /// What counts as a period is off by that part of it at most.
 const NEAR: u64 = 50;
-/// Multiples of a period are off by at most so many times what nine of ten single ones are off, or by this, ns.
+/// Multiples of a period are off by at most four times what nine of ten single ones are off, or by this, ns.
 const INEXACT: u64 = 4;
 const EXACT: u64 = 1_000;
 
-/// How long the period of such a task is, ns; none if its waits are others. The waits are given by when they began and ended, in order of time.
+/// How long the period of such a task is, ns; none if its waits are others, or longer than an act can say, 4.3 s. The waits are given by when they began and ended, in order of time.
 pub fn period(waits: &[(u64, u64)]) -> Option<u64> {
     let turns: Vec<(u64, (u64, u64))> =
         waits.windows(2).map(|pair| (pair[1].1.saturating_sub(pair[0].1), pair[1])).collect();
@@ -35,21 +35,24 @@ pub fn period(waits: &[(u64, u64)]) -> Option<u64> {
     let all: Vec<u64> = turns.iter().map(|turn| turn.0).collect();
     let shortest = percentile(all, 5)?;
     let period = median(turns.iter().map(|turn| turn.0).filter(|&p| is_near(p, shortest)).collect());
+    if period == 0 || period > u32::MAX.into() {
+        return None;
+    }
     let off: Vec<u64> =
         turns.iter().filter(|turn| is_near(turn.0, period)).map(|turn| turn.0.abs_diff(period)).collect();
     let exact = (INEXACT * percentile(off.clone(), 90)?).max(EXACT);
     let (mut kept, mut late, mut anew) = (0, 0, 0);
     for &(p, wait) in &turns {
         if is_near(p, period) {
-            kept += usize::from(10 * length(wait).abs_diff(usual) > usual);
-        } else if p + period / NEAR >= 2 * period && wait.0 + p >= wait.1 + period {
+            kept += usize::from(length(wait).abs_diff(usual) > usual / 10);
+        } else if p >= 2 * period - period / NEAR && length(wait) <= p - period {
             late += 1;
-            anew += usize::from(p.abs_diff((p + period / 2) / period * period) > exact);
+            anew += usize::from((p % period).min(period - p % period) > exact);
         }
     }
     let (all, whole) = (turns.len(), off.len());
     let is_one = kept >= FEWEST.max(all / 50) && anew >= FEWEST.max(all / 20) && 20 * (whole + late) >= 19 * all;
-    (is_one && period > 0).then_some(period)
+    is_one.then_some(period)
 }
 
 /// How many periods a task that restarts them has worked off between two wakeups, with so much work, if one usually has that much.
@@ -57,16 +60,16 @@ pub fn periods(period: u64, between: u64, work: u64, usual: u64) -> u64 {
     if is_near(between, period) || between < 2 * period - period / NEAR {
         return 1;
     }
-    let most = (between + period / NEAR) / period;
-    ((work + usual / 2) / usual.max(1)).clamp(2, most.max(2))
+    let most = between.saturating_add(period / NEAR) / period;
+    (work.saturating_add(usual / 2) / usual.max(1)).clamp(2, most.max(2))
 }
 
 /// Whether a time is a period.
 fn is_near(p: u64, period: u64) -> bool {
-    NEAR * p.abs_diff(period) <= period
+    p.abs_diff(period) <= period / NEAR
 }
 
-/// Of these times the least but for so many of a hundred.
+/// Of these times the least but for that share of them.
 fn percentile(mut all: Vec<u64>, hundredths: usize) -> Option<u64> {
     let at = all.len() * hundredths / 100;
     (!all.is_empty()).then(|| *all.select_nth_unstable(at).1)
@@ -126,6 +129,11 @@ mod tests {
         let by_chance = waits(&takes(), |_, now| now + random[(now / 1000 % 200) as usize]);
         assert_eq!(period(&by_chance), None);
         assert_eq!(period(&[]), None);
+        assert_eq!(
+            period(&[(0, 5), (5, 5), (5, 5), (7, 9), (u64::MAX - 1, u64::MAX)]),
+            None,
+            "some at once, one very late"
+        );
     }
 
     #[test]

@@ -35,7 +35,9 @@ impl Periods {
                 Step::Compute(length) => work += length,
                 Step::Wait { to, .. } => {
                     works.extend(
-                        before.filter(|before| restarting::periods(period, to - before, work, work) == 1).map(|_| work),
+                        before
+                            .filter(|before| restarting::periods(period, to.saturating_sub(*before), work, work) == 1)
+                            .map(|_| work),
                     );
                     (work, before) = (0, Some(to));
                 }
@@ -51,7 +53,7 @@ impl Periods {
             None => Act::Sleep(to - from),
             Some(before) => {
                 let work = acts[self.since..].iter().map(|act| computed(*act)).sum();
-                let parts = restarting::periods(self.length.into(), to - before, work, self.usual);
+                let parts = restarting::periods(self.length.into(), to.saturating_sub(before), work, self.usual);
                 cut(acts, self.since, work, parts, Act::Period(self.length));
                 Act::Period(self.length)
             }
@@ -65,7 +67,7 @@ fn computed(act: Packed) -> u64 {
     if let Act::Compute(length) = act.act() { length } else { 0 }
 }
 
-/// Cuts what is computed from there on into so many parts of equal length, with an act between each two.
+/// Cuts what is computed from there on into that many parts of equal length, with an act between each two.
 fn cut(acts: &mut Vec<Packed>, since: usize, work: u64, parts: u64, between: Act) {
     let uncut = acts.split_off(since);
     let compute = |acts: &mut Vec<Packed>, length| {
