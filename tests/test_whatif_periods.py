@@ -1,4 +1,4 @@
-"""A task that counts its period anew after it was late, as rt-app does: what it does if it is late less often, or more."""
+"""A task that counts its period anew after it was late, as rt-app does: what it does under other settings."""
 
 import pytest
 
