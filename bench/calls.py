@@ -22,7 +22,7 @@ A guest counts instructions, so each load runs once. Processor time is read off 
               wakeup is in it
     start     all turns of that child, less a sleep and `exit`
     (exec)    on a host only, where tasks can run commands: all turns of a shell that does nothing, less `start` and `exit`.
-              No simulated step replaces a program, so no machine has this value
+              The simulated step is the choice of a processor alone: no machine has this value
 
 Each value is without the trap, which is the cheapest call there is (getppid, as the agent's calibration counts it). The
 loads of --judge have no part in any value.

@@ -3,9 +3,9 @@
 `whatif.py [LOAD ...] [--repeats N] [--seconds N] [--kept-apart] [--archive FILE]`, as root, on a quiet machine. The
 loads and the changes are in whatif.toml. For each load, once as recorded and once for each change:
 
-    recorded    one recording under the setting as it is
-    replayed    the replay of that recording under the same setting: self-consistency
-    predicted   its replay under the changed setting
+    recorded    a recording under the setting as it is: one before all changes, and one after each half of them
+    replayed    the replay of the first under the same setting: self-consistency
+    predicted   its replay under the changed setting; and the same from all recordings together
     repeats     recordings of the same load run under the changed setting
 
 Numbers are of groups of tasks: share, switches, wakeup latency at p50 and p99, and the time of fixed work. A prediction
@@ -224,29 +224,44 @@ def explained(load: dict, file: pathlib.Path) -> dict:
     return {"groups": found["groups"], "elapsed_s": found["span_s"] if fixed else None}
 
 
-def one_load(name: str, load: dict, given: argparse.Namespace, folder: str) -> list[dict]:
-    """A load and all its changes."""
-    first = pathlib.Path(folder, "first.dat")
-    recorded(load, {}, first, given.seconds)
-    replayed = asked(["whatif", first, *groups(load)])
-    found = [
-        {"load": name, "change": {}, "rows": judged(replayed, [explained(load, first)], SELF, load)} | limits(replayed)
-    ]
-    show(found[-1])
-    changes = [one for one in load["changes"] if given.repeats and bool(one.get("apart")) == given.kept_apart]
-    for change in changes:
-        change = {key: value for key, value in change.items() if key != "apart"}
-        predicted = asked(["whatif", first, *options(load, change), *groups(load)])
-        truth = []
-        for _ in range(given.repeats):
-            file = pathlib.Path(folder, "again.dat")
+def one_load(name: str, load: dict, given: argparse.Namespace, folder: pathlib.Path) -> list[dict]:
+    """A load and all its changes: first all is recorded, then predicted."""
+    every = [one for one in load["changes"] if given.repeats and bool(one.get("apart")) == given.kept_apart]
+    changes = [{key: value for key, value in one.items() if key != "apart"} for one in every]
+    bases, repeats = [folder / f"{name}-base-0.dat"], []
+    recorded(load, {}, bases[0], given.seconds)
+    for number, change in enumerate(changes):
+        repeats.append([folder / f"{name}-change-{number}-{again}.dat" for again in range(given.repeats)])
+        for file in repeats[-1]:
             recorded(load, change, file, given.seconds)
-            truth.append(explained(load, file))
-        found.append(
-            {"load": name, "change": change, "rows": judged(predicted, truth, NUMBERS, load)} | limits(predicted)
-        )
-        show(found[-1])
+        if number + 1 in (len(changes) // 2, len(changes)):
+            bases.append(folder / f"{name}-base-{number + 1}.dat")
+            recorded(load, {}, bases[-1], given.seconds)
+    as_is = [explained(load, file) for file in bases]
+    found = [compared(name, {}, [*bases[:1], *groups(load)], as_is[:1], SELF, load)]
+    if len(bases) > 1:
+        found[0]["runs_of_it"] = [runs(one, load) for one in as_is]
+    for change, files in zip(changes, repeats, strict=True):
+        truth = [explained(load, file) for file in files]
+        words = [*options(load, change), *groups(load)]
+        found.append(compared(name, change, [bases[0], *words], truth, NUMBERS, load))
+        if len(bases) > 1:
+            found[-1]["from_all"] = compared(name, change, [*bases, *words], truth, NUMBERS, load)["rows"]
     return found
+
+
+def compared(name: str, change: dict, words: list, truth: list[dict], slacks: dict, load: dict) -> dict:
+    """A prediction next to what happened, printed."""
+    predicted = asked(["whatif", *words])
+    found = {"load": name, "change": change, "rows": judged(predicted, truth, slacks, load)} | limits(predicted)
+    show(found)
+    return found
+
+
+def runs(one: dict, load: dict) -> dict:
+    """The numbers of a run by group."""
+    named = {name: one["groups"].get(name) for name in load["parts"]}
+    return {name: {path: of(group, path) for path in NUMBERS} for name, group in named.items()}
 
 
 def limits(found: dict) -> dict:
@@ -285,6 +300,13 @@ def summary(found: list[dict]) -> None:
         covered = statistics.mean(row["covers"] for row in open_rows) if open_rows else 0
         counts = f"{right} right, {wrong} wrong, {refused} refused, {spread} spread too much"
         print(f"\n{words}: {counts}; covered {covered:.0%}")
+        rows = [row for one in found for row in one.get("from_all", ()) if row["verdict"] in ("right", "wrong")]
+        if chosen and rows:
+            right, covered = (
+                statistics.mean(of_row)
+                for of_row in ([row["verdict"] == "right" for row in rows], [row["covers"] for row in rows])
+            )
+            print(f"from all recordings of each load: {right:.0%} of {len(rows)} right; covered {covered:.0%}")
 
 
 def main() -> None:
@@ -299,6 +321,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=4)
     parser.add_argument("--kept-apart", action="store_true", help="the changes that were kept apart while building")
     parser.add_argument("--archive", type=pathlib.Path, help="write all numbers here")
+    parser.add_argument("--keep", type=pathlib.Path, help="keep the recordings in this folder")
     given = parser.parse_args()
     if os.geteuid() != 0:
         raise SystemExit("recording needs root")
@@ -308,7 +331,7 @@ def main() -> None:
     found = []
     for name in given.loads or loads:
         with tempfile.TemporaryDirectory(prefix="schedlab-bench-", dir="/var/tmp") as folder:
-            found += one_load(name, loads[name], given, folder)
+            found += one_load(name, loads[name], given, given.keep or pathlib.Path(folder))
         if given.archive:
             given.archive.write_text(json.dumps(found, indent=1))
     summary(found)

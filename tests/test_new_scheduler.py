@@ -33,8 +33,8 @@ def begin(tree, *arguments):
     return subprocess.run([sys.executable, script, *arguments], cwd=tree, capture_output=True, text=True)
 
 
-#: The copy is compiled anew, for a few short tests: no faster than they need it.
-QUICKLY = "--config=profile.dev.opt-level=0"
+#: The copy is compiled anew, for a few short tests: no faster than they need it. Libraries are those of other tests.
+QUICKLY = ("--config=profile.dev.opt-level=0", "--config=profile.dev.package.'*'.opt-level=1")
 
 
 def cargo(tree, *arguments):
@@ -57,7 +57,7 @@ def test_three_files_are_all_that_its_author_must_finish(tree):
         ("--package=schedlab-sim", "--test=lucky_dip"): [own, "no_task_is_lost", "promises_are_kept"],
     }
     for part, tests in parts.items():
-        tested = cargo(tree, "test", *part, "--offline", "--locked", QUICKLY)
+        tested = cargo(tree, "test", *part, "--offline", "--locked", *QUICKLY)
         assert tested.returncode == 0, tested.stdout + tested.stderr
         assert [test for test in tests if f"test {test} ... ok" not in tested.stdout] == []
     formatted = cargo(tree, "fmt", "--package", "schedlab-policies", "--check")

@@ -347,7 +347,7 @@ def shares(**of: float) -> dict:
 
 @pytest.mark.parametrize(("replayed", "is_predicted"), [(64.0, True), (66.0, False), (55.5, True), (54.0, False)])
 def test_nothing_is_predicted_where_what_competes_is_far_off(replayed, is_predicted):
-    recorded = shares(hog=60.0, server=20.0) | {"head": {"release": None}}
+    recorded = shares(hog=60.0, server=20.0) | {"lost": 0}
     one = Prepared({"recorded": recorded, "causes": {}, "fixed_work": None}, Path("none"))
     found = predict(one, Asked(), [], [shares(hog=replayed, server=20.1)], [shares(hog=40.0, server=39.0)], 10.0)
     share = found.groups["server"][0]
@@ -367,7 +367,7 @@ def run_of(shares_pct: list[float]) -> dict:
 def test_an_interval_has_what_another_run_may_give_though_replays_agree():
     steady, changing = [40.0] * 50, [10.0, 70.0] * 25
     for of_blocks, width in ((steady, 0.0), (changing, 4 * 30 / 50**0.5 * 2**0.5)):
-        recorded = run_of(of_blocks) | {"head": {"release": None}}
+        recorded = run_of(of_blocks) | {"lost": 0}
         one = Prepared({"recorded": recorded, "causes": {}, "fixed_work": None}, Path("none"))
         replays = [run_of(of_blocks)] * 3
         share = predict(one, Asked(), [], replays, replays, 10.0).groups["server"][0]

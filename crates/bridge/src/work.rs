@@ -42,7 +42,10 @@ pub fn loaded(mut scenario: Scenario) -> Result<Scenario, String> {
             return Err(format!("workload.{name}: {why}"));
         }
     }
-    recording.work = Some(work);
+    recording.work = Some(match recording.speed {
+        Some(speed) => Arc::new(work.at_speed(speed)),
+        None => work,
+    });
     Ok(scenario)
 }
 

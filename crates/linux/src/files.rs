@@ -7,8 +7,9 @@ use crate::{
 use std::{
     ffi::CStr,
     fs::File,
-    io::{self, Seek, SeekFrom},
+    io::{self, Seek, SeekFrom, Write},
     os::fd::{AsRawFd, OwnedFd, RawFd},
+    ptr,
 };
 
 /// Opens a file below a folder.
@@ -21,6 +22,42 @@ pub fn open_at(folder: RawFd, name: &CStr, flags: i32) -> io::Result<OwnedFd> {
 pub fn delete_at(folder: RawFd, name: &CStr) -> io::Result<()> {
     // SAFETY: the name is a terminated string, alive for the call.
     checked(unsafe { libc::unlinkat(folder, name.as_ptr(), 0) }.into()).map(drop)
+}
+
+/// A file in memory that may be executed and is no program.
+pub fn no_program() -> io::Result<OwnedFd> {
+    let made = |flags: libc::c_uint| {
+        // SAFETY: the name is a terminated string, alive for the call.
+        opened(unsafe { libc::memfd_create(c"exec".as_ptr(), flags | libc::MFD_CLOEXEC) }.into())
+    };
+    // Kernels before 6.3 do not know the flag, and later ones miss it in their log.
+    let file = made(libc::MFD_EXEC).or_else(|_| made(0))?;
+    let mut file = File::from(file);
+    // Kernels look for a module that can load what does not begin with text.
+    file.write_all(b"no program\n")?;
+    Ok(file.into())
+}
+
+/// Executes a file that is no program ([`no_program`]): the kernel chooses a processor for the task, looks at the file, and refuses it.
+/// (bprm_execve, which calls sched_exec)
+pub fn execute(file: RawFd) -> io::Result<()> {
+    let (arguments, environment) = ([c"exec".as_ptr(), ptr::null()], [ptr::null::<libc::c_char>()]);
+    // SAFETY: the path is a terminated string, the lists end with null pointers, all are alive for the call, and the kernel only reads them.
+    // The task stays what it is: a file that is no program replaces nothing.
+    let done = unsafe {
+        libc::syscall(
+            libc::SYS_execveat,
+            file,
+            c"".as_ptr(),
+            arguments.as_ptr(),
+            environment.as_ptr(),
+            libc::AT_EMPTY_PATH,
+        )
+    };
+    match checked(done) {
+        Err(why) if why.raw_os_error() == Some(libc::ENOEXEC) => Ok(()),
+        other => other.map(drop),
+    }
 }
 
 /// Waits until everything written to the file system of that folder is on the drive.
@@ -75,5 +112,20 @@ pub fn numbered_entries(mut folder: &File, buffer: &mut [u8], into: &mut Vec<u32
             into.extend(number(name).and_then(|number| u32::try_from(number).ok()));
             rest = &rest[length..];
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_that_is_no_program_is_executed_and_the_task_goes_on() {
+        let file = no_program().expect("memory can hold a file");
+        let before = std::process::id();
+        execute(file.as_raw_fd()).expect("the kernel refuses only its content");
+        assert_eq!(std::process::id(), before);
+        let null = File::open("/dev/null").expect("it is there");
+        assert_eq!(execute(null.as_raw_fd()).map_err(|why| why.raw_os_error()), Err(Some(libc::EACCES)));
     }
 }

@@ -369,6 +369,8 @@ pub enum Step {
     Run(String),
     /// Gives the processor up but stays ready.
     Yield,
+    /// Executes another program, which goes on with the steps that follow. Of several processors the kernel may choose another one for it.
+    Exec,
     /// Ends the task.
     Exit,
     /// Does the steps again and again.

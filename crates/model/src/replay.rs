@@ -57,6 +57,8 @@ pub enum Act {
     Answer(u32),
     /// Gives the processor to others, if there are any that the scheduler prefers then.
     Yield,
+    /// Executes another program: the scheduler may choose another processor.
+    Exec,
     /// Ends.
     Exit,
 }
@@ -86,6 +88,7 @@ impl From<Act> for Packed {
             Act::Answer(server) => (6, 3 << SERVER | u64::from(server)),
             Act::Yield => (6, 4 << SERVER),
             Act::Period(length) => (6, 5 << SERVER | u64::from(length)),
+            Act::Exec => (6, 6 << SERVER),
             Act::Meet(meeting) => (7, meeting.into()),
         };
         Packed(kind << BITS | number.min(NUMBER))
@@ -127,6 +130,7 @@ impl Packed {
             3 => Act::Answer(number as u32),
             4 => Act::Yield,
             5 => Act::Period(number as u32),
+            6 => Act::Exec,
             _ => Act::Exit,
         }
     }
@@ -211,6 +215,22 @@ pub struct Replay {
 }
 
 impl Replay {
+    /// The same work on processors of another speed, 1 being that of the recording: what tasks compute, and what comes before a woken
+    /// task runs, takes `1 / speed` of its time. Times and lengths of waits are kept.
+    pub fn at_speed(&self, speed: f64) -> Replay {
+        let taken = |length: u64| (length as f64 / speed).round() as u64;
+        let mut other = self.clone();
+        for act in other.streams.iter_mut().flat_map(|stream| &mut stream.acts) {
+            if let Act::Compute(length) = act.act() {
+                *act = Act::Compute(taken(length)).into();
+            }
+        }
+        for delay in other.delays.iter_mut().flatten() {
+            *delay = taken((*delay).into()).min(u32::MAX.into()) as u32;
+        }
+        other
+    }
+
     /// The streams of each job, in order.
     pub fn by_job(&self) -> BTreeMap<&str, Vec<u32>> {
         let mut jobs: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
@@ -258,12 +278,28 @@ mod tests {
             Act::Answer(7),
             Act::Yield,
             Act::Period(u32::MAX),
+            Act::Exec,
             Act::Exit,
         ];
         for act in all {
             assert_eq!(Packed::from(act).act(), act);
         }
         assert_eq!(Packed::from(Act::Compute(u64::MAX)).act(), Act::Compute(NUMBER), "no number reaches the kind");
+    }
+
+    #[test]
+    fn processors_of_another_speed_compute_in_another_time_and_wait_as_long() {
+        let acts =
+            |length| [Act::Compute(length), Act::Sleep(700), Act::Until(900), Act::Exit].map(Packed::from).to_vec();
+        let of = |length, delay| Replay {
+            streams: vec![Stream { acts: acts(length), ..Stream::default() }],
+            delays: [vec![delay], vec![], vec![2 * delay]],
+            span: 1000,
+            ..Replay::default()
+        };
+        assert_eq!(of(300, 30).at_speed(1.5), of(200, 20));
+        assert_eq!(of(300, 30).at_speed(0.5), of(600, 60));
+        assert_eq!(of(300, u32::MAX / 2).at_speed(0.01).delays[0], [u32::MAX], "a delay has 32 bits");
     }
 
     #[test]

@@ -226,10 +226,10 @@ b = { parent = "a" }"#, ":15: groups.a.parent: makes a circle: the group would c
     ("weight = 512", r#"quota = "5ms", burst = "6ms""#, ":15: groups.users.burst: 6ms is too long: at most 5ms"),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, "steps = []", ":13: workload.io.steps: has no steps"),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = "close""#, r#":13: workload.io.steps: "close" is not a list of steps"#),
-    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = ["cloze"]"#, r#":13: workload.io.steps[0]: "cloze" is not a step; did you mean "close"? (known: compute, call, sleep, period, timer, busy, open, read, create, write, seek, delete, touch, print, lock, read_lock, unlock, send, receive, acquire, release, barrier, condition_wait, condition_signal, condition_broadcast, set, fork, grow, run, repeat, mark, close, sync, wait, signal, pause, yield, exit)"#),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = ["cloze"]"#, r#":13: workload.io.steps[0]: "cloze" is not a step; did you mean "close"? (known: compute, call, sleep, period, timer, busy, open, read, create, write, seek, delete, touch, print, lock, read_lock, unlock, send, receive, acquire, release, barrier, condition_wait, condition_signal, condition_broadcast, set, fork, grow, run, repeat, mark, close, sync, wait, signal, pause, yield, exec, exit)"#),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = ["compute"]"#, r#":13: workload.io.steps[0]: "compute" needs a value: { compute = ... }"#),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, "steps = [{ close = true }]", r#":13: workload.io.steps[0].close: takes no value: write "close" alone"#),
-    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ comput = "1ms" }]"#, r#":13: workload.io.steps[0].comput: "comput" is not a step; did you mean "compute"? (known: compute, call, sleep, period, timer, busy, open, read, create, write, seek, delete, touch, print, lock, read_lock, unlock, send, receive, acquire, release, barrier, condition_wait, condition_signal, condition_broadcast, set, fork, grow, run, repeat, mark, close, sync, wait, signal, pause, yield, exit)"#),
+    (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ comput = "1ms" }]"#, r#":13: workload.io.steps[0].comput: "comput" is not a step; did you mean "compute"? (known: compute, call, sleep, period, timer, busy, open, read, create, write, seek, delete, touch, print, lock, read_lock, unlock, send, receive, acquire, release, barrier, condition_wait, condition_signal, condition_broadcast, set, fork, grow, run, repeat, mark, close, sync, wait, signal, pause, yield, exec, exit)"#),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, r#"steps = [{ compute = "1ms", sleep = "1ms" }]"#, ":13: workload.io.steps[0]: a step has one name, this has 2"),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, "steps = [{}]", ":13: workload.io.steps[0]: is empty: a step has one name"),
     (r#"steps = [{ open = { files = 2, size = "4KiB" } }, { read = "1KiB" }, "close"]"#, "steps = [3]", ":13: workload.io.steps[0]: 3 is not a step: write { name = value } or a name"),
@@ -283,6 +283,9 @@ bus = { lock = { ceiling = 50 } }
 [shared]
 bus = { lock = "inherit" }
 "#, r#":13: workload.io.steps[3].read_lock: "bus" has a protocol, and so one holder at a time: lock it instead"#),
+    ("[groups]", "[recording]\nfile = \"a.work\"\nsha256 = \"\"\nspeed = 0\n[groups]", ":17: recording.speed: 0 is out of range: from 0.01 to 100"),
+    ("[groups]", "[recording]\nfile = \"a.work\"\nsha256 = \"\"\nspeed = 100.5\n[groups]", ":17: recording.speed: 100.5 is out of range: from 0.01 to 100"),
+    ("[groups]", "[recording]\nfile = \"a.work\"\nsha256 = \"\"\nspede = 2\n[groups]", r#":17: recording.spede: unknown field; did you mean "speed"? (known: file, sha256, speed)"#),
     ("[groups]", "attention = 3\n[groups]", r#":14: workload.io.attention: unknown field (known: arrivals, count, cpus, footprint, gap, group, io_class, io_level, load, nice, passes, policy, priority, replay, requests, reservation, session, slice, start, steps)"#),
     ("seeds = 3", "attention = 3", ":4: attention: 3 is not a table"),
     ("seeds = 3", "attention = {}", r#":4: attention: moves no job: name one in focus ([{ at = "0s", job = "NAME" }]), or in a rule of the layout"#),
@@ -430,7 +433,7 @@ weights = { "tasks.io.real" = 0 }"#, r#":19: goal.weights."tasks.io.real": 0 is 
     (r#""workload.hog.nice" = [0, 5]"#, r#""scheduler.name" = ["minix", "round_robin"]
 "scheduler.ready_at" = ["head"]"#, r#":18: sweep."scheduler.ready_at"[0]: scheduler.ready_at: unknown field (known: name, slice) (in the cell scheduler.name = "round_robin")"#),
     ("[0, 5]", r#"[0, 5]
-"workload.io.steps[2]" = ["close", "cloze"]"#, r#":18: sweep."workload.io.steps[2]"[1]: workload.io.steps[2]: "cloze" is not a step; did you mean "close"? (known: compute, call, sleep, period, timer, busy, open, read, create, write, seek, delete, touch, print, lock, read_lock, unlock, send, receive, acquire, release, barrier, condition_wait, condition_signal, condition_broadcast, set, fork, grow, run, repeat, mark, close, sync, wait, signal, pause, yield, exit)"#),
+"workload.io.steps[2]" = ["close", "cloze"]"#, r#":18: sweep."workload.io.steps[2]"[1]: workload.io.steps[2]: "cloze" is not a step; did you mean "close"? (known: compute, call, sleep, period, timer, busy, open, read, create, write, seek, delete, touch, print, lock, read_lock, unlock, send, receive, acquire, release, barrier, condition_wait, condition_signal, condition_broadcast, set, fork, grow, run, repeat, mark, close, sync, wait, signal, pause, yield, exec, exit)"#),
     (r#""workload.hog.nice" = [0, 5]"#, r#""workload.io.count" = [1, 2]
 "workload.hog.count" = [1, 1_000_000]"#, r#":17: sweep."workload.io.count"[0]: workload.io.count: makes 1000001 tasks in all; at most 1000000 (in the cell workload.hog.count = 1000000)"#),
     (r#""workload.hog.nice" = [0, 5]"#, r#""scheduler.name" = ["minix", "round_robin"]
@@ -460,6 +463,9 @@ const OVERRIDES: &[(&[&str], &str)] = &[
     (&["slice"], r#": --set slice: has no "=": write PATH=VALUE, like scheduler.slice=36ms"#),
     (&["workload..nice=3"], r#": --set workload..nice=3: "workload..nice" is not a path: write names with dots between them, like scheduler.slice"#),
     (&["workload.hog.nice=[1]"], ": --set workload.hog.nice=[1]: workload.hog.nice: [1] is not a whole number from -20 to 20"),
+    (&["machine.topology={ threads = 2 }", "machine.topology.thread_speed=1.5"], ": --set machine.topology.thread_speed=1.5: machine.topology.thread_speed: 1.5 is out of range: above 0, at most 1"),
+    (&["machine.topology={ threads = 2 }", "machine.topology.thread_speed=fast"], r#": --set machine.topology.thread_speed=fast: machine.topology.thread_speed: "fast" is not a number"#),
+    (&["machine=1.5"], r#": --set machine=1.5: machine: "1.5" is not a machine (known: at_286, ideal)"#),
     (&["machine.processors=0"], ": --set machine.processors=0: machine.processors: 0 is out of range: from 1 to 1024"),
     (&[r#"sweep."scheduler.slice"=["1ms", "2"]"#], r#": --set sweep."scheduler.slice"=["1ms", "2"]: scheduler.slice: "2" is not a duration: write a number with one of the units ns, us, ms, s, min, h like "36ms""#),
     (&["machine=guest:6.1"], r#": --set machine=guest:6.1: machine: "guest:6.1" is a guest kernel; this version has simulated machines and the host (known: at_286, ideal)"#),
@@ -504,6 +510,13 @@ fn a_wrong_override_is_refused_with_its_fault() {
     for (set, message) in OVERRIDES {
         assert_eq!(said(BASE, set), format!("bad.toml{message}"));
     }
+}
+
+#[test]
+fn a_number_with_a_point_is_set_where_a_number_is_wanted() {
+    let set = ["machine.topology={ threads = 2 }", "machine.topology.thread_speed=0.7", "machine.processors=2"];
+    let read = read(BASE, "good.toml", Format::Toml, &set.map(str::to_owned), &CATALOGUE);
+    assert_eq!(read.expect("it is right").machine.expect("it is set")["topology"]["thread_speed"], 0.7);
 }
 
 /// The base with other steps of the job `io`.

@@ -13,11 +13,11 @@ use crate::{
     work::Measure,
     workload::{Workload, jobs},
 };
-use schedlab_linux::Fault;
+use schedlab_linux::{Fault, files};
 use schedlab_model::{machine::Sizing, names::RunGroup, program::Treatment, scenario::Job};
 use schedlab_tune::RunJournal;
 use schedlab_workloads::{Instruction, Programs};
-use std::{ffi::CString, fs::File};
+use std::{ffi::CString, fs::File, os::fd::OwnedFd};
 
 /// Children that have a slot each; more of them count, but no signal of their job reaches them.
 const CHILDREN: usize = 1 << 15;
@@ -53,6 +53,8 @@ pub(crate) struct Setup {
     /// By job with a footprint: how fast it is gone through.
     pub chases: Vec<Option<Pace>>,
     pub null: File,
+    /// What tasks execute, if any do: see [`files::execute`].
+    pub no_program: Option<OwnedFd>,
     pub pipes: Vec<Pipe>,
     pub commands: Vec<CString>,
     pub shared: SharedState,
@@ -112,6 +114,7 @@ impl Setup {
             needs: (0..jobs.len()).map(|job| needs(programs, job)).collect(),
             chases,
             null: null.map_err(|why| Fault::file("/dev/null", "open", why))?,
+            no_program: no_program(programs)?,
             pipes: pipes.map(|(name, &capacity)| Pipe::new(name, capacity)).collect::<Result<_, _>>()?,
             commands: programs.commands.iter().map(|text| command(text)).collect::<Result<_, _>>()?,
             shared,
@@ -124,6 +127,16 @@ impl Setup {
             workload,
         })
     }
+}
+
+/// What tasks execute, if any do.
+fn no_program(programs: &Programs) -> Result<Option<OwnedFd>, Fault> {
+    let executes = programs.programs.iter().flatten().any(|step| matches!(step, Instruction::Exec));
+    executes.then(files::no_program).transpose().map_err(|why| Fault::Refused {
+        what: "the step exec".to_owned(),
+        why: format!("the kernel makes no file in memory to execute: {why}"),
+        advice: "leave it out".to_owned(),
+    })
 }
 
 /// The groups. Where what the kernel lacks is a fault, that fault.

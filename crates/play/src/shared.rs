@@ -42,9 +42,11 @@ pub(crate) enum Trouble {
     Fork,
     /// A command could not be run, or ended with a status other than 0.
     Command,
+    /// The kernel did not go as far as to choose a processor for another program.
+    Exec,
 }
 /// Number of kinds.
-const TROUBLES: usize = Trouble::Command as usize + 1;
+const TROUBLES: usize = Trouble::Exec as usize + 1;
 
 shareable! {
     /// A worker, or one of its children. Slots do not share a cache line.

@@ -7,7 +7,7 @@ use crate::{
 };
 use nix::unistd;
 use schedlab_linux::{
-    files::{delete_at, sync_file_system},
+    files::{delete_at, execute, sync_file_system},
     mapping::{Mapping, PAGE},
 };
 use schedlab_model::{
@@ -58,6 +58,11 @@ impl Worker<'_> {
             Instruction::Touch(touch) => self.touch(touch),
             Instruction::Grow(demand) => self.grow(demand),
             Instruction::Run(command) => self.run(command),
+            Instruction::Exec => {
+                let file = self.setup.no_program.as_ref().map(AsRawFd::as_raw_fd);
+                let done = self.blocking(|_| file.map_or(Ok(()), execute));
+                self.note(Trouble::Exec, done);
+            }
             Instruction::Set(change) => {
                 let change = &self.setup.changes[usize::from(change)];
                 self.blocking(|worker| change.make(&mut worker.scheduling, worker.slot, &worker.setup.shared));

@@ -56,6 +56,12 @@ const TROUBLES: &[Words] = &[
     (Trouble::Memory, "could not have memory", "pages were not touched", "ask for less"),
     (Trouble::Fork, "could not make a child", "its work was not done", "raise `ulimit -u`"),
     (Trouble::Command, "ran a command that failed", "its work was not done, or not all", "try it in a shell"),
+    (
+        Trouble::Exec,
+        "could not execute a file in memory",
+        "the kernel chose no processor for them there",
+        "set vm.memfd_noexec to 0, or allow it in the policy of a security module",
+    ),
 ];
 
 /// Tasks whose reservation was refused.

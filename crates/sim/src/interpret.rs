@@ -238,6 +238,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             Instruction::Signal => Call::Signal,
             Instruction::Pause => Call::Pause,
             Instruction::Grow(demand) => Call::Grow(demand),
+            Instruction::Exec => Call::Exec,
             Instruction::Exit => Call::Exit,
             Instruction::Run(_) => unreachable!("refused by boot"),
             Instruction::Compute { .. } | Instruction::Sleep { .. } => unreachable!("taken by step"),

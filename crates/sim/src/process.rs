@@ -69,6 +69,7 @@ pub(crate) enum Call {
     Set(u16),
     Signal,
     Pause,
+    Exec,
     Grow(Demand),
     Exit,
 }

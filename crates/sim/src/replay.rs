@@ -3,7 +3,7 @@
 use crate::{
     interpret::Flow,
     kernel::Kernel,
-    process::{Call, Mode, State},
+    process::{Call, Mode, Served, State},
     replayed::NONE,
 };
 use schedlab_model::{
@@ -107,6 +107,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
                 replayed.vacate(cpu, now);
                 return Some(self.give_way(cpu));
             }
+            Some(Act::Exec) => return (self.exec(task) == Served::Moved).then_some(Flow::Stop),
             Some(Act::Begin(stream)) => self.begin_stream(task, stream),
             Some(Act::Exit) => {
                 replayed.vacate(cpu, now);

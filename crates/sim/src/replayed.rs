@@ -232,7 +232,7 @@ impl Replayed {
 
     /// Whether it wakes another or waits next.
     pub fn wakes_or_waits(&self, task: TaskId) -> bool {
-        let takes_time = |act| matches!(act, Act::Compute(_) | Act::Begin(_) | Act::Yield | Act::Exit);
+        let takes_time = |act| matches!(act, Act::Compute(_) | Act::Begin(_) | Act::Yield | Act::Exec | Act::Exit);
         self.peek(task).is_some_and(|act| !takes_time(act))
     }
 
@@ -315,7 +315,7 @@ impl Replayed {
         for act in acts.iter().skip(cursor.at as usize) {
             match act.act() {
                 Act::Compute(length) => sum = sum.saturating_add(length),
-                Act::Signal(_) | Act::Begin(_) | Act::Answer(_) | Act::Yield => {}
+                Act::Signal(_) | Act::Begin(_) | Act::Answer(_) | Act::Yield | Act::Exec => {}
                 Act::Wait(_)
                 | Act::Until(_)
                 | Act::Sleep(_)

@@ -87,6 +87,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             Call::Set(change) => self.set(caller, change),
             Call::Signal => self.signal(caller),
             Call::Pause => Served::Waits(Wait::Signal),
+            Call::Exec => self.exec(caller),
             Call::Grow(demand) => self.grow(caller, demand),
             Call::Exit => Served::Ended { cut_off: false },
         }

@@ -72,6 +72,23 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         Served::Done
     }
 
+    /// The running task executes another program: it has nothing in caches then, so the policy may want it on another processor.
+    pub fn exec(&mut self, task: TaskId) -> Served {
+        let cpu = self.view.tasks[task as usize].cpu;
+        if self.cpus.len() == 1 || self.cpus[usize::from(cpu)].running != task {
+            return Served::Done;
+        }
+        let to = self.scheduler.exec_cpu(&mut context!(self), task);
+        if to == cpu {
+            return Served::Done;
+        }
+        self.settle_running(cpu.into());
+        self.put_back(cpu.into(), task);
+        self.migrate(task, to);
+        self.may_preempt(to, task);
+        Served::Moved
+    }
+
     fn replace(&mut self, task: TaskId, after: Task) {
         let cpu = after.cpu;
         let before = std::mem::replace(&mut self.view.tasks[task as usize], after);

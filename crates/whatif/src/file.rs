@@ -11,10 +11,10 @@ use schedlab_model::replay::{Act, Connections, Jitter, Packed, Replay, Stream};
 use serde::{Deserialize, Serialize};
 use std::io::{self, ErrorKind, Read, Write};
 
-const MAGIC: &[u8; 16] = b"schedlab work 6\n";
-/// Files from before there were servers, inboxes, connections, yields and periods.
-const BEFORE: [&[u8; 16]; 5] =
-    [b"schedlab work 1\n", b"schedlab work 2\n", b"schedlab work 3\n", b"schedlab work 4\n", b"schedlab work 5\n"];
+/// The number says since when there are servers (2), inboxes (3), connections (4), yields (5), periods (6) and execs (7).
+const MAGIC: &[u8; 16] = b"schedlab work 7\n";
+/// Where the number is.
+const NUMBER: usize = 14;
 /// Longest head, bytes: names of some 100,000 tasks.
 const LONGEST_HEAD: usize = 1 << 24;
 /// Most acts: 2 GiB of them.
@@ -97,7 +97,8 @@ pub fn write(work: &Replay, out: &mut impl Write) -> io::Result<()> {
 pub fn read(file: &mut impl Read) -> io::Result<Replay> {
     let mut magic = [0; 16];
     file.read_exact(&mut magic)?;
-    if magic != *MAGIC && !BEFORE.contains(&&magic) {
+    let number = std::mem::replace(&mut magic[NUMBER], MAGIC[NUMBER]);
+    if magic != *MAGIC || !(b'1'..=MAGIC[NUMBER]).contains(&number) {
         return Err(wrong("it is no recorded work of schedlab: write it with schedlab whatif --write"));
     }
     let mut length = [0; 4];
@@ -196,6 +197,7 @@ mod tests {
             Just(Act::Answer(0)),
             Just(Act::Yield),
             any::<u32>().prop_map(Act::Period),
+            Just(Act::Exec),
             Just(Act::Exit),
         ]
     }
@@ -246,9 +248,13 @@ mod tests {
             let mut bytes = Vec::new();
             write(&work, &mut bytes).unwrap();
             prop_assert_eq!(&read(&mut &bytes[..]).unwrap(), &work);
-            for before in BEFORE {
-                bytes[..16].copy_from_slice(before);
+            for number in b'1'..MAGIC[NUMBER] {
+                bytes[NUMBER] = number;
                 prop_assert_eq!(&read(&mut &bytes[..]).unwrap(), &work, "a file of a version before");
+            }
+            for number in [b'0', MAGIC[NUMBER] + 1] {
+                bytes[NUMBER] = number;
+                prop_assert!(read(&mut &bytes[..]).is_err(), "there is no such version");
             }
         }
 

@@ -465,15 +465,17 @@ impl History {
         }
     }
 
-    /// A task calls the kernel to yield.
-    fn yields(&mut self, pid: Pid) {
+    /// A running task does this now.
+    fn does(&mut self, pid: Pid, step: Step) {
         let now = self.now;
         let Some(task) = self.known(pid) else { return };
         let State::Running(_, since, _) = &mut task.state else { return };
         task.computed += now.saturating_sub(mem::replace(since, now));
         task.compute();
-        task.yields.called();
-        task.steps.push(Step::Yielded(Yield::Called));
+        if step == Step::Yielded(Yield::Called) {
+            task.yields.called();
+        }
+        task.steps.push(step);
     }
 
     /// Something came to a processor that may make its kernel choose anew.
@@ -506,7 +508,7 @@ impl Listener for History {
                 self.ticks |= event.kind == Kind::VectorEntry && event.value == LOCAL_TIMER;
                 self.comes(event.cpu);
             }
-            Kind::SyscallEnter if event.call() == Call::Yield => self.yields(event.task),
+            Kind::SyscallEnter if event.call() == Call::Yield => self.does(event.task, Step::Yielded(Yield::Called)),
             _ => {}
         }
         match event.kind {
@@ -514,6 +516,7 @@ impl Listener for History {
             // A waking that was recorded has made the task ready, and what follows of it changes nothing.
             Kind::Waking | Kind::Woken => self.waking(event),
             Kind::Fork => self.fork(event.task, event.other),
+            Kind::Exec => self.does(event.task, Step::Exec),
             Kind::Runtime if event.task == event.other => self.charged(event),
             Kind::Runtime => {
                 if let Some(task) = self.known(event.task) {

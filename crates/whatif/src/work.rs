@@ -210,6 +210,7 @@ fn acts(
             Step::Found(edge) if signalled[edge as usize] => Act::Wait(edge),
             Step::Found(_) => continue,
             Step::Yielded(_) => Act::Yield,
+            Step::Exec => Act::Exec,
             Step::Exit => Act::Exit,
             Step::Meet { number, waited } => {
                 causes.tasks += u32::from(waited.is_some() && treat != Some(Override::Open));

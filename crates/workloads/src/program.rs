@@ -107,6 +107,8 @@ pub enum Instruction {
     Run(u16),
     /// Gives the processor up.
     Yield,
+    /// Executes another program.
+    Exec,
     /// Names this point.
     Mark(u16),
     /// A loop begins: its counter at `depth` becomes 0.
@@ -420,6 +422,7 @@ impl Programs {
             Step::Grow(demand) => Instruction::Grow(*demand),
             Step::Run(command) => Instruction::Run(index_of(&mut self.commands, command)),
             Step::Yield => Instruction::Yield,
+            Step::Exec => Instruction::Exec,
             Step::Exit => Instruction::Exit,
             Step::Mark(name) => Instruction::Mark(index_of(&mut self.marks, name)),
             Step::Repeat(_) | Step::Fork(_) => unreachable!("taken by append"),

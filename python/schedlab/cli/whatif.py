@@ -14,11 +14,20 @@ if TYPE_CHECKING:
     from schedlab.whatif.replays import Prepared
 
 NAME = "whatif"
+#: Percent.
+MOST_SPREAD = 100
 EXAMPLE = "schedlab whatif perf.data --change 'make|cc1: slice=20ms' --group server=nginx.*"
 
 
 def verb(
-    recording: Annotated[Path, typer.Argument(help="The recording; its format is recognised by its content.")],
+    recordings: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="RECORDING...",
+            help="The recording; its format is recognised by its content. Of several of one load, intervals span all.",
+            show_default=False,
+        ),
+    ],
     change: Annotated[
         list[str] | None,
         typer.Option(
@@ -51,6 +60,14 @@ def verb(
         bool, typer.Option("--allow-loss", help="Exit with 0 though the recording lacks events.")
     ] = False,
     seeds: Annotated[int, typer.Option("--seeds", min=2, max=1000, help="Replays of each setting.")] = 10,
+    speed_spread: Annotated[
+        str | None,
+        typer.Option(
+            "--speed-spread",
+            metavar="PERCENT",
+            help="How much faster or slower processors may be in another run: 10%, and 0% for recordings of runs.",
+        ),
+    ] = None,
     write: Annotated[
         Path | None,
         typer.Option("--write", help="Write the changed workload as an experiment file and predict nothing."),
@@ -81,16 +98,18 @@ def verb(
         tuple(_pairs("--treat", treat, "nginx=open")),
         tuple(group or ()),
         seeds,
+        _spread(speed_spread),
     )
     asked = reduce(Asked.having, set or (), asked)
-    refuse_unusual_but_pipes(recording, folders=True)
+    for recording in recordings:
+        refuse_unusual_but_pipes(recording, folders=True)
     refuse_unwritable(write=write)
     if write:
-        lost = _write(recording, asked, write)
+        lost = _write(_only(recordings), asked, write)
     else:
-        found = _predictions(recording, asked, sweep)
-        lost = lacks(found[0].prepared.recorded)
-        _print(found, form, recording, sweep)
+        several = [_one_of(recordings, recording, asked, sweep) for recording in recordings]
+        lost = any(lacks(recorded) for recorded, _ in several)
+        _print(several, form, recordings, sweep)
     if lost and not allow_loss:
         raise typer.Exit(LOST)
 
@@ -107,6 +126,20 @@ def _pairs(option: str, given: list[str] | None, example: str) -> list[tuple[str
     return found
 
 
+def _spread(text: str | None) -> float | None:
+    from schedlab.errors import UsageError
+
+    if text is None:
+        return None
+    try:
+        percent = float(text.removesuffix("%"))
+    except ValueError:
+        percent = -1.0
+    if not 0 <= percent <= MOST_SPREAD:
+        raise UsageError(f"--speed-spread {text!r}: is no number of percent from 0% to {MOST_SPREAD}%")
+    return percent / 100
+
+
 def _number(name: str, text: str) -> int:
     from schedlab.errors import UsageError
 
@@ -115,24 +148,52 @@ def _number(name: str, text: str) -> int:
     return int(text)
 
 
-def _predictions(recording: Path, asked: "Asked", sweep: str | None) -> list["Prediction"]:
-    """One prediction, or one for each swept value."""
+def _only(recordings: list[Path]) -> Path:
+    from schedlab.errors import UsageError
+
+    if len(recordings) > 1:
+        raise UsageError("--write makes an experiment of one recording: give one")
+    return recordings[0]
+
+
+def _one_of(
+    recordings: list[Path], recording: Path, asked: "Asked", sweep: str | None
+) -> tuple[dict[str, Any], list["Prediction"]]:
+    """The predictions from one of the recordings; what is wrong with it says with which, if there are several."""
+    from schedlab.errors import UsageError
+
+    try:
+        return _predictions(recording, asked, sweep)
+    except UsageError as why:
+        if len(recordings) == 1 or str(recording) in str(why):
+            raise
+        raise UsageError(f"{recording}: {why}") from None
+
+
+def _predictions(recording: Path, asked: "Asked", sweep: str | None) -> tuple[dict[str, Any], list["Prediction"]]:
+    """What happened in a recording, and one prediction, or one for each swept value."""
     import dataclasses
 
     from schedlab.cli.output import progress_bar
     from schedlab.whatif import replays
+    from schedlab.whatif.assumed import assumptions
     from schedlab.whatif.document import predict
 
     as_recorded = dataclasses.replace(asked, remove=(), copies=())
     with replays.prepared(recording, as_recorded) as one, replays.prepared_again(recording, asked, one) as other:
         every = [asked.having(field) for field in _swept(sweep)] or [asked]
         settings = [replays.changed(other, each) for each in every]
-        scenarios = [replays.scenario(one.document, []), *(replays.scenario(s.definition, s.sets) for s in settings)]
+        scenarios = [replays.scenario(setting.definition, setting.sets) for setting in settings]
+        spread = replays.speed_spread(one, asked)
+        as_fast = replays.at_speeds(replays.scenario(one.document, []), 0.0, asked.seeds)
+        speeds = [replays.at_speeds(scenario, spread, asked.seeds) for scenario in scenarios]
         with progress_bar(recording.name) as advance:
-            base, *new = replays.run(scenarios, asked, advance)
+            base, *new = replays.run([as_fast, *speeds], asked, advance)
         limit = _limit(one)
-        changed = zip(every, settings, new, strict=True)
-        return [predict(one, each, setting.notes, base, runs, limit) for each, setting, runs in changed]
+        of_speed = replays.assumed_of_speed(spread)
+        assumed = [assumptions(one, [*of_speed, *setting.notes]) for setting in settings]
+        changed = zip(every, assumed, new, strict=True)
+        return one.recorded, [predict(one, each, lines, base, runs, limit) for each, lines, runs in changed]
 
 
 def _limit(one: "Prepared") -> float:
@@ -152,23 +213,29 @@ def _swept(sweep: str | None) -> list[str]:
     return [f"{path}={value}" for value in values.split(",")]
 
 
-def _print(found: list["Prediction"], form: Form, recording: Path, sweep: str | None) -> None:
+def _print(
+    several: list[tuple[dict[str, Any], list["Prediction"]]], form: Form, recordings: list[Path], sweep: str | None
+) -> None:
     from schedlab.cli.output import print_json, print_notes, print_result
     from schedlab.traces.shown import losses
     from schedlab.whatif import shown
+    from schedlab.whatif.several import together
 
+    found = [together(one) for one in zip(*(predictions for _, predictions in several), strict=True)]
+    names = [str(recording) for recording in recordings]
     if form is Form.JSON:
         documents: list[Any] = [one.as_dict() for one in found]
-        named = {"recording": str(recording)}
+        named = {"recording": names[0]} | ({"recordings": names} if len(names) > 1 else {})
         if sweep is None:
             print_json(named | documents[0])
         else:
             print_json(named | {"sweep": sweep, "points": documents}, "whatif-sweep")
         return
-    print_notes(losses(found[0].prepared.recorded))
+    for name, (recorded, _) in zip(names, several, strict=True):
+        print_notes([f"{name}: {line}" if len(names) > 1 else line for line in losses(recorded)])
     for one in found:
         words = ", ".join(one.asked.words()) or "the recorded setting"
-        print_result(form, shown.table(one, f"{recording}: {words}"), shown.notes(one))
+        print_result(form, shown.table(one, f"{', '.join(names)}: {words}"), shown.notes(one))
 
 
 def _write(recording: Path, asked: "Asked", out: Path) -> bool:

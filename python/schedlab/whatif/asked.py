@@ -98,6 +98,8 @@ class Asked:
     #: NAME=REGEX.
     groups: tuple[str, ...] = ()
     seeds: int = 10
+    #: How much faster or slower processors may be in another run, as a share; None: as the recording's kind suggests.
+    speed_spread: float | None = None
 
     def having(self, text: str) -> "Asked":
         """The same with a field of the experiment, as PATH=VALUE."""

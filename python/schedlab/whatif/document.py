@@ -23,8 +23,6 @@ MANY_MISSED = 0.1
 COMPETING_POINTS = 5.0
 #: Counts in `causes` that are parts of others.
 PARTS = ("missed_periods", "irregular_timers")
-#: Names of tasks that are listed.
-MOST_NAMES = 5
 #: Waits of a task that are too few to say so.
 FEW_WAITS = 20
 #: A task whose waits are ended by other tasks in so large a share waits for them.
@@ -36,17 +34,19 @@ class Prediction:
     """What one change would have done."""
 
     asked: Asked
-    prepared: Prepared
     #: By group, the numbers in the order of `NUMBERS`.
     groups: dict[str, list[Predicted]]
     elapsed: Predicted | None
-    #: What could not be kept of the recorded machine.
-    notes: list[str] = field(default_factory=list)
-
-    @property
-    def causes(self) -> dict[str, dict[str, int]]:
-        """By name of tasks, what ended their waits."""
-        return self.prepared.found["causes"]
+    #: By name of tasks, what ended their waits.
+    causes: dict[str, dict[str, int]]
+    #: Groups that are asked for, as NAME=REGEX, and of which the recording has no task.
+    nameless: tuple[str, ...]
+    #: Events that the recording is known to lack.
+    lost: int
+    #: What the recording does not show and is taken for granted.
+    assumptions: list[str] = field(default_factory=list)
+    #: How many recordings it is made from.
+    recordings: int = 1
 
     @property
     def unattributed(self) -> float:
@@ -66,9 +66,8 @@ class Prediction:
         return [*late, *self._nameless(), *_whole(refused, self.groups), *self._unknown(), *self._missed()]
 
     def _nameless(self) -> Iterator[dict[str, str]]:
-        for name, _, pattern in (group.partition("=") for group in self.asked.groups):
-            if not self.prepared.recorded["groups"][name]["tasks"]:
-                yield {"what": name, "why": f"no task of the recording has a name that matches {pattern} as a whole"}
+        for name, _, pattern in (group.partition("=") for group in self.nameless):
+            yield {"what": name, "why": f"no task of the recording has a name that matches {pattern} as a whole"}
 
     def _unknown(self) -> Iterator[dict[str, str]]:
         for name, ended in self.causes.items():
@@ -91,13 +90,13 @@ class Prediction:
         """The prediction for programs."""
         return {
             "change": self.asked.words(),
-            "lost": self.prepared.recorded["lost"],
+            "lost": self.lost,
             "groups": {group: _numbers(numbers) for group, numbers in self.groups.items()},
             "elapsed_s": _one(self.elapsed) if self.elapsed else None,
             "unattributed_share": self.unattributed,
             "cannot_tell": self.cannot_tell(),
             "replays": self.asked.seeds,
-            "assumptions": assumptions(self.prepared, self.notes),
+            "assumptions": self.assumptions,
             "causes": self.causes,
         }
 
@@ -135,102 +134,8 @@ def _numbers(numbers: list[Predicted]) -> dict[str, Any]:
     return found
 
 
-def _seen_of_processors(topology: dict) -> Iterator[str]:
-    """What the replay's processors have since the recording shows it."""
-    if "halt_poll" in topology:
-        seen = "tasks stayed next to idle ones"
-        yield f"virtual processors that are idle for more than {topology['halt_poll']} get no woken task: {seen}"
-    if "newidle_cost" in topology:
-        seen = "hardly one that was idle for less, on average, pulled a task when it became idle"
-        yield f"looking for work is taken to cost a processor {topology['newidle_cost']}: {seen}"
-
-
-def assumptions(one: Prepared, notes: list[str]) -> list[str]:
-    """What the recording does not show and is taken for granted."""
-    document, found = one.document, one.found
-    scheduler = document["scheduler"]
-    variant = f" ({scheduler['variant']})" if "variant" in scheduler else ""
-    release = found["recorded"]["head"]["release"]
-    kernel = f"of Linux {release}" if release else "of a present kernel, since the file names none"
-    hz = document["machine"]["clock"]["hz"]
-    ticks = "by the times of its preemptions" if found["hz"] else "not shown by the recording"
-    notes = [*_seen_of_processors(document["machine"].get("topology", {})), *notes]
-    notes = [
-        *map(_barrier, found["barriers"]),
-        *map(_server, found["servers"]),
-        *map(_connected, found["connections"]),
-        *_locks(found["locks"]),
-        *_inboxes(found["inboxes"]),
-        *_clocked(found["clocked"]),
-        *_restarting(found["causes"]),
-        *_inherited(found["inherited"]),
-        *notes,
-    ]
-    if found["state"]:
-        return [f"the policy is {scheduler['name']}{variant}, {kernel}", *notes]
-    settings = [
-        f"the policy is {scheduler['name']}{variant}, {kernel}, with its default settings",
-        *([] if found["tick"] else [f"{hz.removesuffix('/s')} ticks a second, {ticks}"]),
-    ]
-    if found["treated"]:
-        return [*settings, *notes]
-    bound = ", ".join(sorted(name for name, job in document["workload"].items() if "cpus" in job))
-    return [
-        *settings,
-        *([f"bound to the processor for which they waited while another was idle: {bound}"] if bound else []),
-        "no slices of their own, control groups or autogroups: a recording of the scheduler's events has none of these",
-        *notes,
-    ]
-
-
-def _some(names: list[str]) -> str:
-    return ", ".join([*names[:MOST_NAMES], *(["..."] if len(names) > MOST_NAMES else [])])
-
-
-def _locks(names: list[str]) -> list[str]:
-    why = "woken by tasks that were alone on their processors, such tasks stayed where they were"
-    return [f"taken to wait for locks rather than for pipes: {_some(names)}: {why}"] if names else []
-
-
-def _clocked(names: list[str]) -> list[str]:
-    return [f"ended by the clock, whatever they had done: {_some(names)}"] if names else []
-
-
-def _restarting(causes: dict[str, dict[str, int]]) -> list[str]:
-    names = [name for name, ended in causes.items() if ended["restarting_timers"]]
-    why = "work between two waits that are further apart is taken for that of several periods"
-    return [f"counting its period anew after it was late: {_some(names)}: {why}"] if names else []
-
-
-def _inherited(names: list[str]) -> list[str]:
-    why = "made within the recording, and taken to be treated as those that made them"
-    return [f"{why}: {_some(names)}"] if names else []
-
-
-def _inboxes(names: list[str]) -> list[str]:
-    each = "each of its waits ends with the next message from any of them"
-    return [f"several tasks send to {_some(names)}: {each}"] if names else []
-
-
-def _barrier(found: dict[str, Any]) -> str:
-    tasks = f"{found['tasks']} tasks ({_some(found['names'])})"
-    return f"{tasks} met {found['rounds']} times at a barrier: each waits until the last of them has come"
-
-
-def _server(found: dict[str, Any]) -> str:
-    clients = f"{found['clients']} tasks ({_some(found['names'])})" if found["clients"] > 1 else found["names"][0]
-    requests = f"{found['answers']} requests, of which the recording shows {found['shown']}"
-    return f"{found['name']} answers {clients}: {requests}; a replay takes them in the order in which they come"
-
-
-def _connected(found: dict[str, Any]) -> str:
-    ends = _some([f"{name} ({count})" for name, count in found["ends"]])
-    messages = f"{found['messages']} messages of {found['name']}"
-    return f"{found['name']} has connections to {ends}: {messages}; each task answers what comes first"
-
-
 def predict(
-    one: Prepared, asked: Asked, notes: list[str], base: list[dict], new: list[dict], limit: float
+    one: Prepared, asked: Asked, assumed: list[str], base: list[dict], new: list[dict], limit: float
 ) -> Prediction:
     """The prediction from replays of the recorded setting and of the changed one."""
     groups = {}
@@ -242,7 +147,9 @@ def predict(
     if why := _irregular(one, new) or _copied(one, asked) or _competing(one, base):
         groups = {group: [Predicted(it.recorded, why_not=why) for it in numbers] for group, numbers in groups.items()}
         time = time and Predicted(time.recorded, why_not=why)
-    return Prediction(asked, one, groups, time, notes)
+    of_groups = one.recorded["groups"]
+    nameless = tuple(text for text in asked.groups if not of_groups[text.partition("=")[0]]["tasks"])
+    return Prediction(asked, groups, time, one.found["causes"], nameless, one.recorded["lost"], assumed)
 
 
 def _irregular(one: Prepared, new: list[dict]) -> str | None:

@@ -16,6 +16,10 @@ from schedlab.whatif.asked import Asked, Changed, apply
 
 #: What the file of the recorded work is called next to an experiment.
 WORK = ".work"
+#: How the engine calls recordings of runs, of the simulator and of guests: their processors are as fast in each.
+OF_RUNS = "schedlab recording"
+#: What real processors are taken to differ from run to run: see docs/what-if-measured.md.
+SPEED_SPREAD = 0.1
 
 
 @dataclass(frozen=True)
@@ -92,17 +96,40 @@ def changed(one: Prepared, asked: Asked) -> Changed:
     return apply(asked, one.document, one.found["names"])
 
 
+def speed_spread(one: Prepared, asked: Asked) -> float:
+    """How much faster or slower processors are taken to be in another run, as a share."""
+    if asked.speed_spread is not None:
+        return asked.speed_spread
+    return 0.0 if one.recorded["head"]["format"] == OF_RUNS else SPEED_SPREAD
+
+
+def assumed_of_speed(spread: float) -> list[str]:
+    """What intervals take for granted of the speed of processors."""
+    up_to = f"up to {100 * spread:.3g} % faster or slower"
+    return [f"processors of another run are {up_to} (--speed-spread)"] if spread else []
+
+
+def at_speeds(scenario: dict[str, Any], spread: float, seeds: int) -> list[dict[str, Any]]:
+    """The scenario for each seed, at speeds from `1 / (1 + spread)` to `1 + spread` at equal ratios.
+
+    A speed that the scenario has is the one in the middle.
+    """
+    speed = scenario["recording"].get("speed", 1.0)
+    powers = [2 * number / max(1, seeds - 1) - 1 for number in range(seeds)]
+    recordings = [scenario["recording"] | {"speed": speed * (1 + spread) ** power} for power in powers]
+    return [scenario | {"recording": one} if spread else scenario for one in recordings]
+
+
 def run(
-    scenarios: list[dict[str, Any]], asked: Asked, advance: Callable[[int, int], None]
+    settings: list[list[dict[str, Any]]], asked: Asked, advance: Callable[[int, int], None]
 ) -> list[list[dict[str, Any]]]:
-    """Run each scenario under each seed on all processors; gives what happened in each run, by scenario and seed."""
+    """Run the scenarios of each setting, one for each seed, on all processors; gives what happened in each run."""
     from concurrent.futures import ThreadPoolExecutor
 
     from schedlab.system.interrupt import ctrl_c, result
 
     question = json.dumps({**measured(asked), "blocks": True})
-    texts = [json.dumps(one) for one in scenarios]
-    jobs = [(text, seed) for text in texts for seed in range(1, asked.seeds + 1)]
+    jobs = [(json.dumps(one), seed) for setting in settings for seed, one in enumerate(setting, 1)]
 
     def one(text: str, seed: int) -> dict[str, Any]:
         return json.loads(_core.replay(f'{{"scenario": {text}, "seed": {seed}}}', question))

@@ -2,7 +2,7 @@
 
 from schedlab.tables import Cell, Column, Table
 from schedlab.units import digits
-from schedlab.whatif.document import Prediction, assumptions
+from schedlab.whatif.document import Prediction
 from schedlab.whatif.judged import NUMBERS, Predicted
 
 #: The numbers that fit a screen; --json has all.
@@ -59,6 +59,8 @@ def notes(one: Prediction) -> list[str]:
     if len(refused) > MOST_SAID:
         said.append(f"cannot tell: {len(refused) - MOST_SAID} more; --json names all")
     said.append(f"waits whose cause could not be determined: {one.unattributed:.1%}")
-    said += [f"assumed: {line}" for line in assumptions(one.prepared, one.notes)]
-    said.append(f"{one.asked.seeds} replays of each setting; intervals: their range, widened by the error of the first")
+    said += [f"assumed: {line}" for line in one.assumptions]
+    each = f" and each of {one.recordings} recordings" if one.recordings > 1 else ""
+    replays = f"{one.asked.seeds} replays of each setting{each}"
+    said.append(f"{replays}; intervals: their range, widened by the error of the recorded setting's")
     return said

@@ -16,11 +16,14 @@ use crate::{
     scenario::{Protocol, Scenario, Shared},
     units::{Duration, spell_duration},
 };
+use std::ops::RangeInclusive;
 
 /// Longest time of one request; a thousand of them still fit [`Nanos`].
 const LONGEST: Nanos = 1000 * 3600 * SECOND;
 /// Longest name of a job or group, in characters.
 const LONGEST_NAME: usize = 64;
+/// How fast recorded work is done again, of the recorded speed.
+const SPEEDS: RangeInclusive<f64> = 0.01..=100.0;
 /// Most messages of a queue, permits of a semaphore and tasks at a barrier.
 const MOST_SHARED: u64 = 1 << 20;
 
@@ -33,6 +36,7 @@ pub(super) fn scenario(scenario: &Scenario) -> Result<(), Fault> {
     program::check(scenario)?;
     attention::check(scenario)?;
     tunables(scenario)?;
+    recording(scenario)?;
     if let Some(length) = scenario.duration {
         lasting(&Path::top("duration"), length)?;
     } else if !scenario.workload.values().any(program::ends) {
@@ -53,6 +57,17 @@ fn tunables(scenario: &Scenario) -> Result<(), Fault> {
             let reason = "is not the name of a tunable: letters, digits, \"_\", \"-\", \".\", \"@\", like elevator@vda";
             Err(Fault::new(Path::top("tunables").key(name), reason))
         }
+    }
+}
+
+/// A recording is replayed at a speed at which its times still fit.
+fn recording(scenario: &Scenario) -> Result<(), Fault> {
+    match scenario.recording.as_ref().and_then(|recording| recording.speed) {
+        Some(speed) if !SPEEDS.contains(&speed) => {
+            let reason = format!("{speed} is out of range: from {} to {}", SPEEDS.start(), SPEEDS.end());
+            Err(Fault::new(Path::top("recording").key("speed"), reason))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -138,10 +138,10 @@ pub(super) struct Override<'t> {
     pub(super) text: &'t str,
     /// What it sets.
     pub(super) path: Path,
-    /// To what: a TOML value if it reads as one, else the text itself.
+    /// To what: a TOML value if it reads as one, else the text itself. A number with a point or a date is meant as a name first.
     pub(super) value: Value,
-    /// The text behind the "=".
-    pub(super) right: &'t str,
+    /// The same in its other reading, if it has one, for fields that take only that.
+    pub(super) other: Option<Value>,
 }
 
 impl<'t> Override<'t> {
@@ -152,7 +152,16 @@ impl<'t> Override<'t> {
         }
         let equals = first_equals(text).ok_or("has no \"=\": write PATH=VALUE, like scheduler.slice=36ms")?;
         let (left, right) = (&text[..equals], text[equals + 1..].trim());
-        Ok(Override { text, path: Path::parse(left)?, value: toml_value(right), right })
+        let (value, other) = readings(right);
+        Ok(Override { text, path: Path::parse(left)?, value, other })
+    }
+
+    /// Takes it in its other reading, once, after it was refused for that reason: what reads as a number or a switch may be meant as a name
+    /// (`workload.io.group=1`), and a number with a point is one where a number is wanted. Gives the value that it has then.
+    pub(super) fn read_otherwise(&mut self, reason: &str) -> Option<&Value> {
+        let other = self.other.take_if(|other| !other.is_f64() || reason.ends_with(" is not a number"))?;
+        self.value = other;
+        Some(&self.value)
     }
 }
 
@@ -170,10 +179,14 @@ fn first_equals(text: &str) -> Option<usize> {
     })
 }
 
-/// `text` as a TOML value where a field can take it; a number with a point or a date is meant as a name.
-fn toml_value(text: &str) -> Value {
+/// `text` as a TOML value and as itself, that which is meant more often first.
+fn readings(text: &str) -> (Value, Option<Value>) {
     let value = DeValue::parse(text).ok().and_then(|value| value_of(&Path::default(), value.get_ref()).ok());
-    value.filter(|value| !value.is_f64()).unwrap_or_else(|| Value::from(text))
+    match value {
+        None => (Value::from(text), None),
+        Some(number) if number.is_f64() => (Value::from(text), Some(number)),
+        Some(value) => (value, Some(Value::from(text))),
+    }
 }
 
 #[cfg(test)]
@@ -190,6 +203,8 @@ mod tests {
         assert_eq!(value("a.b=[1, \"x\"]"), json!([1, "x"]));
         assert_eq!(value("a.b={ load = \"spin\" }"), json!({ "load": "spin" }));
         assert_eq!(value("a.b=1.5"), json!("1.5"));
+        let other = |text| Override::parse(text).unwrap().other;
+        assert_eq!([other("a=1.5"), other("a=1"), other("a=36ms")], [Some(json!(1.5)), Some(json!("1")), None]);
         assert_eq!(value("a.b=1979-05-27"), json!("1979-05-27"));
         assert_eq!(value("a.b=x=y"), json!("x=y"));
         assert_eq!(value("a.b="), json!(""));

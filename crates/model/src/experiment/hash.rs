@@ -2,7 +2,7 @@
 
 use crate::{
     machine::Machine,
-    scenario::{Job, Scenario},
+    scenario::{Job, Recording, Scenario},
 };
 use serde::Serialize;
 use serde_json::Value;
@@ -59,8 +59,7 @@ impl Hasher {
             ("groups", (!groups.is_empty()).then(|| Cow::Owned(text(groups)))),
             ("machine", Some(Cow::Borrowed(self.machine.text(machine, machine_text)))),
             ("reclaim", given(reclaim)),
-            // Wherever the file is, the same work gives the same results.
-            ("recording", recording.as_ref().map(|recording| Cow::Owned(text(&recording.sha256)))),
+            ("recording", recording.as_ref().map(|recording| Cow::Owned(recorded(recording)))),
             ("scheduler", Some(Cow::Owned(text(scheduler)))),
             ("shared", (!shared.is_empty()).then(|| Cow::Owned(text(shared)))),
             ("tunables", (!tunables.is_empty()).then(|| Cow::Owned(text(tunables)))),
@@ -99,6 +98,14 @@ impl<T: Clone + PartialEq> Written<T> {
 }
 
 /// A value as JSON, its fields in the order of their names.
+/// Wherever the file is, the same work at the same speed gives the same results.
+fn recorded(recording: &Recording) -> String {
+    match recording.speed {
+        None => text(&recording.sha256),
+        Some(speed) => text(&(&recording.sha256, speed)),
+    }
+}
+
 fn text<T: Serialize>(value: &T) -> String {
     tree(value).to_string()
 }

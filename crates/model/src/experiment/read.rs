@@ -66,14 +66,19 @@ pub fn read_with(
         })
     };
     let mut set: Vec<Override<'_>> = overrides.iter().map(|text| read_override(text)).collect::<Result<_, _>>()?;
-    let problem = match reading.experiment(&set, files, catalogue) {
-        Ok(read) => return Ok(read),
-        Err(problem) => problem,
-    };
-    // What reads as a number or a switch may be meant as a name: `workload.io.group=1`.
-    let Some(guilty) = set.iter_mut().find(|set| set.path.to_string() == problem.field) else { return Err(problem) };
-    guilty.value = Value::from(guilty.right);
-    reading.experiment(&set, files, catalogue).map_err(|_| problem)
+    let mut before: Option<Problem> = None;
+    loop {
+        let problem = match reading.experiment(&set, files, catalogue) {
+            Ok(read) => return Ok(read),
+            Err(problem) => problem,
+        };
+        let guilty = set.iter_mut().find(|set| set.path.to_string() == problem.field);
+        let Some(value) = guilty.and_then(|guilty| guilty.read_otherwise(&problem.reason)) else {
+            return Err(before.filter(|before| before.field == problem.field).unwrap_or(problem));
+        };
+        // What the number is not, if it may not be that one, is said of the number.
+        before = (!value.is_f64()).then_some(problem);
+    }
 }
 
 /// Reads and checks a single scenario, as [`super::Cell`] holds it.

@@ -313,7 +313,7 @@ pub trait Scheduler: Sized {
         Preempt::No
     }
 
-    // These are called only for policies with the feature, or only where the policy requested it; the defaults do nothing.
+    // These are called only for policies with the feature, or only where the policy requested it, or rarely; the defaults do nothing.
 
     /// The clocks it wants; its parameters may say so. Default: those of the machine.
     fn clocks(_params: &Params, machine: Clocks) -> Clocks {
@@ -323,6 +323,12 @@ pub trait Scheduler: Sized {
     /// Whether it wants [`Scheduler::tick`] with these parameters, if it has the feature. Default: always.
     fn ticks(_params: &Params) -> bool {
         Self::FEATURES.ticks
+    }
+
+    /// Chooses the processor for a running task that executes another program. Default: it stays. Not asked where there is but one processor.
+    #[inline]
+    fn exec_cpu(&mut self, cx: &mut Context<'_>, task: TaskId) -> CpuId {
+        cx.tasks[task as usize].cpu
     }
 
     /// The running task leaves the kernel for its own code: after a system call, or after a wait that ended.

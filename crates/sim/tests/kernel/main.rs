@@ -9,6 +9,7 @@ mod closed_forms;
 mod deadline;
 mod ends;
 mod every_hook;
+mod exec;
 mod fair;
 mod groups;
 mod inversion;

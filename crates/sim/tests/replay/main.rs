@@ -33,8 +33,12 @@ fn scenario(streams: Vec<Stream>, span: u64, scheduler: &str, processors: u16, u
         "workload": {{ "tasks": {{ "replay": "tasks", "count": {count}, "passes": "forever" }} }}
     }}"#
     );
-    let recording =
-        Recording { file: String::new(), sha256: String::new(), work: Some(Arc::new(Replay { streams, ..work })) };
+    let recording = Recording {
+        file: String::new(),
+        sha256: String::new(),
+        speed: None,
+        work: Some(Arc::new(Replay { streams, ..work })),
+    };
     Scenario { recording: Some(recording), ..serde_json::from_str(&text).unwrap() }
 }
 
@@ -94,6 +98,16 @@ fn a_task_that_yields_goes_on_after_the_others() {
     assert_eq!([leaves(&events, 0), leaves(&events, 1)], [[30], [40]]);
     let alone = run(&scenario(vec![yields], 100, "round_robin", 1, 1000));
     assert_eq!(leaves(&alone, 0), [20]);
+}
+
+#[test]
+fn a_task_that_executes_a_program_goes_where_less_is_to_do() {
+    let first = |acts: &[Act]| Stream { cpu: Some(0), ..stream(acts) };
+    let executes = first(&[Act::Compute(10), Act::Exec, Act::Compute(500), Act::Exit]);
+    let hog = first(&[Act::Compute(5000), Act::Exit]);
+    let events = run(&scenario(vec![executes, hog], 5000, "eevdf", 2, 400));
+    let moved = events.iter().find(|event| event.kind == Kind::Migrated && event.time > 0);
+    assert_eq!(moved.map(|event| (event.task, event.time)), Some((0, 10)));
 }
 
 #[test]

@@ -85,6 +85,15 @@ impl<S: Scheduler> Scheduler for Contract<S> {
         cpu
     }
 
+    fn exec_cpu(&mut self, cx: &mut Context<'_>, task: TaskId) -> CpuId {
+        self.enter(cx);
+        let (place, cpu) = (*self.place(task), cx.tasks[task as usize].cpu);
+        assert_eq!(place, Place::Running(cpu), "{task} executes a program");
+        let to = self.inner.exec_cpu(cx, task);
+        assert!(to == cpu || cx.tasks[task as usize].allowed.has(to), "{task} may not run on {to}");
+        to
+    }
+
     fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
         self.enter(cx);
         assert_eq!(cx.tasks[task as usize].cpu, cpu);

@@ -75,6 +75,8 @@ pub enum Step {
     Preempted,
     /// The same, but as it seems by its own wish: see `yields`.
     Yielded(Yield),
+    /// Executed another program.
+    Exec,
     /// Made that task.
     Fork(Pid),
     /// Ended.

@@ -56,6 +56,18 @@ fn a_task_that_wakes_another_runs_though_no_switch_to_it_was_recorded() {
 }
 
 #[test]
+fn a_program_is_executed_where_the_task_has_come() {
+    let mut history = History::default();
+    history.event(&event(Kind::Switch, 0, 6, 5, 1));
+    history.event(&event(Kind::Exec, 40, 5, 5, 0));
+    history.event(&event(Kind::Switch, 100, 5, 6, 2));
+    let recording = history.finish();
+    let steps = &recording.tasks.iter().find(|task| task.pid == 5).unwrap().steps;
+    let at = steps.iter().position(|step| *step == Step::Exec).expect("it is a step");
+    assert_eq!((steps[at - 1], steps[at + 1]), (Step::Compute(40_000), Step::Compute(60_000)));
+}
+
+#[test]
 fn a_task_seen_for_the_first_time_has_not_run_while_another_had_its_processor() {
     let switch = |us: u64, cpu, task, other| {
         let bits = Event::bits(1, Context::Task);

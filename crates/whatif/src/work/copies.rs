@@ -63,6 +63,7 @@ fn alike(step: &Step, alone: Alone) -> Option<Act> {
         Step::Wait { from, to, cause } => Some(wait(cause, from, to, alone, &mut Causes::default())),
         Step::Meet { waited: Some((from, to)), .. } => Some(Act::Sleep(to - from)),
         Step::Yielded(_) => Some(Act::Yield),
+        Step::Exec => Some(Act::Exec),
         Step::Exit => Some(Act::Exit),
         Step::Meet { .. } | Step::Signal { .. } | Step::Fork(_) | Step::Found(_) | Step::Preempted => None,
         Step::Ask { server, .. } => Some(Act::Ask(server)),

@@ -200,7 +200,7 @@ impl Program<'_> {
             }
             Step::Lock(_) | Step::ReadLock(_) | Step::Send(_) | Step::Mark(_) | Step::Run(_) => {}
             Step::ConditionSignal(_) | Step::ConditionBroadcast(_) => {}
-            Step::Wait | Step::Signal | Step::Pause | Step::Yield | Step::Exit => {}
+            Step::Wait | Step::Signal | Step::Pause | Step::Yield | Step::Exec | Step::Exit => {}
         }
         Ok(open)
     }

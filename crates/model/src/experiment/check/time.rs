@@ -162,6 +162,7 @@ impl<'s> Time<'s> {
             | Step::Send(_)
             | Step::Fork(_)
             | Step::Signal
+            | Step::Exec
             | Step::Grow(_) => self.costs(step),
         }
     }

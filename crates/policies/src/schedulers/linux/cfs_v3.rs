@@ -352,6 +352,10 @@ impl Scheduler for CfsV3 {
         domain::select(self, cx, task, why)
     }
 
+    fn exec_cpu(&mut self, cx: &mut Context<'_>, task: TaskId) -> CpuId {
+        domain::exec(self, cx, task)
+    }
+
     #[inline]
     fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
         if self.entities.get(task as usize).is_none_or(|entity| entity.weight == 0) {

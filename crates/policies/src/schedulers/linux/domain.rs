@@ -9,7 +9,7 @@ mod share;
 use crate::schedulers::{Balance, Context, Ticks};
 use busiest::{balances, busiest};
 pub use levels::Domains;
-pub use placing::select;
+pub use placing::{exec, select};
 use schedlab_model::{
     MILLISECOND, Nanos,
     processors::CpuSet,

@@ -278,6 +278,10 @@ impl Scheduler for O1 {
         domain::select(self, cx, task, why)
     }
 
+    fn exec_cpu(&mut self, cx: &mut Context<'_>, task: TaskId) -> CpuId {
+        domain::exec(self, cx, task)
+    }
+
     #[inline]
     fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
         match why {

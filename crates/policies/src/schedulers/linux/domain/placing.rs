@@ -1,4 +1,4 @@
-//! Where a task goes that becomes ready.
+//! Where a task goes that becomes ready, or executes another program.
 
 use super::{
     Balanced,
@@ -29,6 +29,12 @@ pub fn select(policy: &impl Balanced, cx: &Context<'_>, task: TaskId, why: Enque
         }
         _ => was,
     }
+}
+
+/// The processor for a task that executes another program, which counts where it is. (sched_exec)
+pub fn exec(policy: &impl Balanced, cx: &Context<'_>, task: TaskId) -> CpuId {
+    let view = &cx.tasks[task as usize];
+    balance_self(policy, &|cpu| view.allowed.has(cpu), view.cpu, |kind| kind.exec, true)
 }
 
 /// Whether a woken task goes from its processor to its waker's (try_to_wake_up), by the lowest domain that has both.

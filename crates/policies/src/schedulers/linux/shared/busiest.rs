@@ -12,17 +12,23 @@ use super::{
     statistics::{Kind, Statistics},
 };
 use crate::schedulers::Context;
-use schedlab_model::{Nanos, processors::CpuSet, task::CpuId};
+use schedlab_model::{
+    Nanos,
+    processors::CpuSet,
+    task::{CpuId, TaskId},
+};
 
 /// The load of tasks that always run varies by this part: the kernel's averages are of whole periods.
 const PRECISION: u64 = 512;
 
-/// How one looks at a group: as an idle processor; what is excluded counts as capacity only; as at a group of others, whose misfits count.
+/// How one looks at a group: as an idle processor; what is excluded counts as capacity only; as at a group of others, whose misfits count;
+/// without a task that runs on a processor.
 #[derive(Debug, Clone, Copy)]
 pub struct Seen<'a> {
     pub idle: bool,
     pub excluded: &'a CpuSet,
     pub others: bool,
+    pub without: Option<(CpuId, TaskId)>,
 }
 
 /// Whether a group is one core whose threads compete. (smt_balance)
@@ -48,11 +54,12 @@ impl<L: FairClass> Linux<L> {
         pull: &Pull,
     ) -> Option<(CpuSet, Amount)> {
         let (kernel, level, idle) = (self.balancer.kernel, pull.level, pull.idle);
-        let own = self.statistics(cx, cpu, level, &groups[0], Seen { idle, excluded: &CpuSet::none(), others: false });
+        let seen = Seen { idle, excluded: &CpuSet::none(), others: false, without: None };
+        let own = self.statistics(cx, cpu, level, &groups[0], seen);
         let (mut load, mut capacity, mut util, mut misfit) = (own.load, own.capacity, own.util, 0);
         let mut busiest: Option<(&CpuSet, Statistics)> = None;
         for group in &groups[1..] {
-            let seen = Seen { idle, excluded: &pull.excluded, others: true };
+            let seen = Seen { idle, excluded: &pull.excluded, others: true, without: None };
             let mut statistics = self.statistics(cx, cpu, level, group, seen);
             if statistics.kind < Kind::SharesCore && idle && kernel.by_cores() && is_crowded_core(&statistics) {
                 statistics.kind = Kind::SharesCore;
@@ -163,7 +170,7 @@ impl<L: FairClass> Linux<L> {
         cpu: CpuId,
         level: usize,
         group: &Group,
-        Seen { idle, excluded, others }: Seen<'_>,
+        Seen { idle, excluded, others, without }: Seen<'_>,
     ) -> Statistics {
         let domain = &self.balancer.domains.chains[usize::from(cpu)][level];
         let mut sum = Statistics {
@@ -183,8 +190,13 @@ impl<L: FairClass> Linux<L> {
         };
         let mut runnable = 0;
         for cpu in group.span.iter() {
-            let loads = self.tree.loads_of(cx.now, cpu);
-            let tasks = u64::from(self.nr_running(cpu));
+            let mut loads = self.tree.loads_of(cx.now, cpu);
+            let mut one = 0;
+            if let Some((_, task)) = without.filter(|&(on, _)| on == cpu) {
+                one = 1;
+                self.leave_out(cx.now, task, &mut loads);
+            }
+            let tasks = u64::from(self.nr_running(cpu)) - one;
             let less = if idle || tasks == 0 { 0 } else { cx.rng.below(loads[LOAD] / PRECISION + 1) };
             let capacity = self.capacity(cpu, loads[REALTIME]);
             sum.capacity += capacity;
@@ -196,7 +208,7 @@ impl<L: FairClass> Linux<L> {
             sum.util += self.cpu_util(cpu, loads[UTIL]);
             runnable += loads[RUNNABLE];
             sum.tasks += tasks;
-            let fair = u64::from(self.tree.h_nr_running(cpu));
+            let fair = u64::from(self.tree.h_nr_running(cpu)) - one;
             sum.fair += fair;
             sum.idle += u64::from(tasks == 0);
             let misfit = match domain.asymmetric {
@@ -208,6 +220,15 @@ impl<L: FairClass> Linux<L> {
         }
         sum.kind = self.classify(&sum, runnable, domain, group);
         sum
+    }
+
+    /// The loads of a processor without a task that runs there. (cpu_load_without, cpu_runnable_without, cpu_util_without)
+    fn leave_out(&self, now: Nanos, task: TaskId, loads: &mut [u64; 4]) {
+        let entity = self.tree.of_task(task);
+        let [runnable, util] = self.tree.task_averages(now, entity);
+        for (of, own) in [(LOAD, self.tree.task_h_load(now, entity)), (RUNNABLE, runnable), (UTIL, util)] {
+            loads[of] = loads[of].saturating_sub(own);
+        }
     }
 
     /// Whether a task had better leave a processor of which others take a part. In 5.10 only the last step of balancing knows that.

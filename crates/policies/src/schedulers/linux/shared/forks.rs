@@ -1,5 +1,5 @@
-//! The processor for a new task, as Linux has chosen it since 5.5: in each domain in which new tasks move, from the largest on, it goes to the
-//! idlest group, and in that to the idlest processor.
+//! The processor for a new task, or one that executes another program, as Linux has chosen it since 5.5: in each domain in which such tasks
+//! move, from the largest on, it goes to the idlest group, and in that to the idlest processor.
 
 use super::{
     balancer::Kernel,
@@ -101,7 +101,7 @@ impl<L: FairClass> Linux<L> {
         (usable == 0 || leaves()).then_some(span)
     }
 
-    /// A group as a new task sees it: where cores differ, one of which none can do what the task needs is less good. (update_sg_wakeup_stats)
+    /// A group as a new task sees it, and one that runs there without itself: where cores differ, one of which none can do what the task needs is less good. (update_sg_wakeup_stats)
     fn statistics_for(
         &self,
         cx: &mut Context<'_>,
@@ -109,8 +109,10 @@ impl<L: FairClass> Linux<L> {
         (cpu, level): (CpuId, usize),
         group: &Group,
     ) -> Statistics {
-        let fork = Seen { idle: true, excluded: &CpuSet::none(), others: false };
-        let mut seen = self.statistics(cx, cpu, level, group, fork);
+        let runs_on = cx.tasks[task as usize].cpu;
+        let without = (cx.processors[usize::from(runs_on)].running == Some(task)).then_some((runs_on, task));
+        let seen = Seen { idle: true, excluded: &CpuSet::none(), others: false, without };
+        let mut seen = self.statistics(cx, cpu, level, group, seen);
         if self.domain(cpu, level).asymmetric && seen.kind < Kind::Misfit {
             let needs = self.task_util_est(cx.now, task);
             if !group.span.iter().any(|cpu| self.fits_capacity(cx.now, needs, cpu)) {

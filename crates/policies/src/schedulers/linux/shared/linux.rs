@@ -304,6 +304,10 @@ macro_rules! hooks {
             self.0.select_cpu(cx, task, why)
         }
 
+        fn exec_cpu(&mut self, cx: &mut Context<'_>, task: TaskId) -> CpuId {
+            self.0.exec_cpu(cx, task)
+        }
+
         #[inline(always)]
         fn enqueue(&mut self, cx: &mut Context<'_>, cpu: CpuId, task: TaskId, why: Enqueue) {
             self.0.enqueue(cx, cpu, task, why);

@@ -25,6 +25,13 @@ impl<L: FairClass> Linux<L> {
         }
     }
 
+    /// For a task that executes another program: chosen as for a new one, but only for a fair task. (sched_exec)
+    pub fn exec_cpu(&mut self, cx: &mut Context<'_>, task: TaskId) -> CpuId {
+        let known = &cx.tasks[task as usize];
+        let (cpu, may_move) = (known.cpu, is_fair(known) && known.allowed.iter().nth(1).is_some());
+        if may_move { self.idlest(cx, task, cpu) } else { cpu }
+    }
+
     /// Whether nothing runs or is ready on a processor.
     pub fn idle_cpu(&self, cx: &Context<'_>, cpu: CpuId) -> bool {
         cx.idle.has(cpu) && self.nr_running(cpu) == 0
