@@ -125,7 +125,7 @@ def test_a_number_that_the_replay_does_not_give_is_not_predicted():
 
 def test_an_interval_is_widened_by_what_the_replay_is_off():
     found = judge(("switches_per_s",), 110.0, [100.0, 100.0], [50.0, 60.0])
-    assert (found.predicted, found.low, found.high) == (55.0, 50.0, pytest.approx(66.0))
+    assert (found.predicted, found.low, found.high) == (55.0, 47.5, pytest.approx(66.0))
     share = judge(("share_pct",), 50.0, [51.0], [30.0, 32.0])
     assert (share.low, share.high) == (29.0, 33.0)
 
@@ -372,7 +372,7 @@ def test_an_interval_has_what_another_run_may_give_though_replays_agree():
         replays = [run_of(of_blocks)] * 3
         share = predict(one, Asked(), [], replays, replays, 10.0).groups["server"][0]
         assert share.predicted == pytest.approx(40)
-        assert share.high - share.low == pytest.approx(width, rel=0.2, abs=1e-6)
+        assert share.high - share.low == pytest.approx(width + 2, rel=0.2)
 
 
 def test_a_recording_that_lacks_events_says_so_first_and_exits_with_3(hogs, tmp_path, schedlab):

@@ -8,7 +8,10 @@ The gate is self-consistency: the replay of the recorded setting has to give the
 
 A number that passes is predicted as the median of the replays of the changed setting. Its interval spans these and
 what another run of that length may give (`scatter`), and is widened by what the replay of the recorded setting is off:
-a model that is 5 % low there may be 5 % low here.
+a model that is 5 % low there may be 5 % low here. And one that is right there is not known to be as right here:
+
+    share       at least 1 percentage point to either side, or 5 % of it if that is less
+    all else    at least 5 %
 """
 
 from collections.abc import Callable, Sequence
@@ -23,6 +26,9 @@ RELATIVE = 0.15
 #: Of durations, us; of switches a second.
 DURATION_US = 100.0
 SWITCHES = 1.0
+#: What a model is off under another setting, at least: of shares, percentage points; of all, relative.
+LEAST_POINTS = 1.0
+LEAST = 0.05
 #: Fewer wakeups in a run show no 99th percentile.
 FEW_WAKEUPS = 20
 
@@ -94,15 +100,20 @@ def _off(kind: str, recorded: float, base: list[float]) -> str | None:
 
 def _widened(kind: str, recorded: float, base: list[float], low: float, high: float) -> tuple[float, float]:
     middle = median(base)
-    if kind == "share_pct" or middle <= 0 or recorded <= 0:
-        apart = abs(middle - recorded)
-        return max(0.0, low - apart), high + apart
-    ratio = recorded / middle
-    if kind != "switches_per_s" and abs(recorded - middle) <= DURATION_US:
-        # Within the resolution of the model: the error is an amount, not a factor.
-        apart = abs(recorded - middle)
-        return max(0.0, low - apart), high + apart
-    return low * min(1.0, ratio), high * max(1.0, ratio)
+    apart = abs(middle - recorded)
+    is_duration = kind not in ("share_pct", "switches_per_s")
+    if kind == "share_pct" or middle <= 0 or recorded <= 0 or (is_duration and apart <= DURATION_US):
+        # An amount, not a factor: of durations within the resolution of the model.
+        return max(0.0, low - max(apart, _least(kind, low))), high + max(apart, _least(kind, high))
+    return _by_factors(recorded / middle, low, high)
+
+
+def _least(kind: str, value: float) -> float:
+    return min(LEAST_POINTS, LEAST * value) if kind == "share_pct" else LEAST * value
+
+
+def _by_factors(ratio: float, low: float, high: float) -> tuple[float, float]:
+    return low * min(1 - LEAST, ratio), high * max(1 + LEAST, ratio)
 
 
 def elapsed(fixed: tuple[str, float] | None, base: list[dict], new: list[dict], limit: float) -> Predicted | None:
@@ -116,6 +127,4 @@ def elapsed(fixed: tuple[str, float] | None, base: list[dict], new: list[dict], 
         return Predicted(recorded, why_not=f"the replay of the recorded setting takes {middle:.4g} s")
     if max(wanted) >= limit:
         return Predicted(recorded, why_not=f"it has not ended after {limit:.4g} s")
-    ratio = recorded / middle
-    low, high = min(wanted) * min(1.0, ratio), max(wanted) * max(1.0, ratio)
-    return Predicted(recorded, median(wanted), low, high)
+    return Predicted(recorded, median(wanted), *_by_factors(recorded / middle, min(wanted), max(wanted)))
