@@ -1,4 +1,7 @@
-"""`schedlab whatif`: what another scheduler or setting would have done to the tasks of a recording."""
+"""`schedlab whatif`: what another scheduler or setting would have done to the tasks of a recording.
+
+Long, because the verb declares every option.
+"""
 
 from functools import reduce
 from pathlib import Path
