@@ -1,5 +1,4 @@
 """`schedlab whatif`: what another scheduler or setting would have done to the tasks of a recording.
-
 Long, because the verb declares every option.
 """
 
