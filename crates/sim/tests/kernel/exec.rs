@@ -99,3 +99,23 @@ fn nothing_is_lost_where_many_execute_programs() {
         }
     }
 }
+
+#[test]
+fn a_task_whose_group_is_out_of_quota_executes_programs_as_others_do() {
+    for scheduler in NEW {
+        for processors in [2, 3] {
+            let text = format!(
+                r#"
+                machine = {{ preset = "uniform", processors = {processors}, clock = {{ hz = "1000/s" }} }}
+                scheduler.name = "{scheduler}"
+                duration = "2s"
+                groups.g = {{ quota = "3ms", period = "10ms" }}
+                workload.a = {{ count = 5, group = "g", passes = "forever", steps = [{{ compute = "130us" }}, "exec"] }}
+                workload.b = {{ load = "spin", passes = "forever" }}
+                "#
+            );
+            let share = run::<All>(&scenario(&text), 1).get("tasks.a.share");
+            assert!((share * f64::from(processors) - 30.0).abs() < 2.0, "{scheduler} on {processors}: {share} %");
+        }
+    }
+}

@@ -196,7 +196,7 @@ impl<L: FairClass> Linux<L> {
                 one = 1;
                 self.leave_out(cx.now, task, &mut loads);
             }
-            let tasks = u64::from(self.nr_running(cpu)) - one;
+            let tasks = u64::from(self.nr_running(cpu)).saturating_sub(one);
             let less = if idle || tasks == 0 { 0 } else { cx.rng.below(loads[LOAD] / PRECISION + 1) };
             let capacity = self.capacity(cpu, loads[REALTIME]);
             sum.capacity += capacity;
@@ -208,7 +208,8 @@ impl<L: FairClass> Linux<L> {
             sum.util += self.cpu_util(cpu, loads[UTIL]);
             runnable += loads[RUNNABLE];
             sum.tasks += tasks;
-            let fair = u64::from(self.tree.h_nr_running(cpu)) - one;
+            // One whose group has just used up its quota still runs, and is no longer counted.
+            let fair = u64::from(self.tree.h_nr_running(cpu)).saturating_sub(one);
             sum.fair += fair;
             sum.idle += u64::from(tasks == 0);
             let misfit = match domain.asymmetric {

@@ -101,7 +101,8 @@ impl<L: FairClass> Linux<L> {
         (usable == 0 || leaves()).then_some(span)
     }
 
-    /// A group as a new task sees it, and one that runs there without itself: where cores differ, one of which none can do what the task needs is less good. (update_sg_wakeup_stats)
+    /// A group as a new task sees it, or as one that runs there sees it without itself: where cores differ, one of which none can do what the
+    /// task needs is less good. (update_sg_wakeup_stats)
     fn statistics_for(
         &self,
         cx: &mut Context<'_>,
