@@ -1,6 +1,6 @@
 //! A task that executes another program: Linux looks for a processor for it, others leave it where it is.
 
-use schedlab_model::event::Kind;
+use schedlab_model::{MILLISECOND, event::Kind};
 use schedlab_policies::schedulers::{All, SCHEDULERS};
 use schedlab_testing::schedulers::{Run, run, scenario};
 
@@ -117,5 +117,38 @@ fn a_task_whose_group_is_out_of_quota_executes_programs_as_others_do() {
             let share = run::<All>(&scenario(&text), 1).get("tasks.a.share");
             assert!((share * f64::from(processors) - 30.0).abs() < 2.0, "{scheduler} on {processors}: {share} %");
         }
+    }
+}
+
+/// Both tasks of processor 1 have run for long before they slept, so that they are expected to need more than it has (`util_est`); what one
+/// of them leaves behind is less. A hog came to processor 0 a moment ago and has not used much of it yet, but nothing is idle there.
+#[test]
+fn what_it_is_expected_to_need_itself_does_not_drive_it_away() {
+    for scheduler in NEW {
+        let text = format!(
+            r#"
+            machine = {{ preset = "uniform", processors = 2, clock = {{ hz = "1000/s" }} }}
+            scheduler.name = "{scheduler}"
+            duration = "1s"
+            [workload.a]
+            cpus = [1]
+            steps = [
+                {{ compute = "300ms" }}, {{ sleep = "20ms" }}, {{ compute = "60ms" }}, {{ set = {{ cpus = [0, 1] }} }}, {{ mark = "here" }},
+                "exec", {{ compute = "50ms" }},
+            ]
+            [workload.b]
+            cpus = [1]
+            steps = [{{ compute = "300ms" }}, {{ sleep = "20ms" }}, {{ compute = "10s" }}]
+            [workload.c]
+            load = "spin"
+            passes = "forever"
+            cpus = [0]
+            start = "710ms"
+            "#
+        );
+        let run = run::<All>(&scenario(&text), 1);
+        let here = run.of(Kind::Mark).next().expect("it comes to its program").time / MILLISECOND;
+        assert!((711..750).contains(&here), "{scheduler}: {here} ms, of which the hog has had some");
+        assert!(!moves(&run), "{scheduler}");
     }
 }

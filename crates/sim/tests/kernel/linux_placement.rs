@@ -166,6 +166,29 @@ fn a_new_task_goes_to_the_processor_that_became_idle_last() {
     }
 }
 
+/// Where the second of two children runs, next to a hog on the second processor. The first child runs for 30 ms on the first, so that
+/// its parent, which waits for it, is left with about half of its load.
+fn second_child_runs_on(scheduler: &str, between: &str) -> u16 {
+    let jobs = format!(
+        "workload.a = {{ cpus = [0], steps = [{{ compute = \"400ms\" }}, {{ set = {{ cpus = [0, 1] }} }}, \
+         {{ fork = [{{ compute = \"30ms\" }}] }}, \"wait\", {between} {{ fork = [{{ compute = \"1ms\" }}] }}, {{ compute = \"30ms\" }}] }}\n{}",
+        hog("h", "cpus = [1]")
+    );
+    let run = on("processors = 2", scheduler, 1, &jobs);
+    let on = |task: TaskId| run.of(Kind::SwitchIn).find(|event| event.task == task).expect("it ran").cpu;
+    assert_eq!(on(2), 0, "{scheduler}: with equal loads the first stays");
+    on(3)
+}
+
+/// The child's 1,024 and the parent's half are more than 1.17 times the hog's 1,024. Two ticks later the parent has less than that alone.
+#[test]
+fn a_fork_right_after_a_child_has_ended_still_finds_its_load() {
+    for scheduler in all() {
+        assert_eq!(second_child_runs_on(scheduler, ""), 1, "{scheduler}");
+        assert_eq!(second_child_runs_on(scheduler, "{ compute = \"9ms\" },"), 0, "{scheduler}: after 9 ms");
+    }
+}
+
 /// How often a receiver is woken next to its sender, of a hundred. Between two messages its processor, if it has one, is idle for all but
 /// 0.02 ms of the period.
 fn next_to_the_sender(scheduler: &str, topology: &str, period: &str) -> usize {

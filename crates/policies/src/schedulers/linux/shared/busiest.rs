@@ -149,7 +149,7 @@ impl<L: FairClass> Linux<L> {
                 Amount::Misfit(_) => self.balancer.states[usize::from(cpu)].misfit,
                 Amount::Tasks(_) => fair.into(),
                 Amount::Util(_) if fair == 1 => continue,
-                Amount::Util(_) => self.cpu_util(cpu, loads[UTIL]),
+                Amount::Util(_) => self.cpu_util(cpu, loads[UTIL], None),
                 Amount::Load(most) if alone() && loads[LOAD] > most && !self.is_reduced(cx.now, cpu, domain) => {
                     continue;
                 }
@@ -191,9 +191,9 @@ impl<L: FairClass> Linux<L> {
         let mut runnable = 0;
         for cpu in group.span.iter() {
             let mut loads = self.tree.loads_of(cx.now, cpu);
-            let mut one = 0;
-            if let Some((_, task)) = without.filter(|&(on, _)| on == cpu) {
-                one = 1;
+            let left_out = without.filter(|&(on, _)| on == cpu).map(|(_, task)| task);
+            let one = u64::from(left_out.is_some());
+            if let Some(task) = left_out {
                 self.leave_out(cx.now, task, &mut loads);
             }
             let tasks = u64::from(self.nr_running(cpu)).saturating_sub(one);
@@ -205,7 +205,7 @@ impl<L: FairClass> Linux<L> {
                 continue;
             }
             sum.load += loads[LOAD] - less;
-            sum.util += self.cpu_util(cpu, loads[UTIL]);
+            sum.util += self.cpu_util(cpu, loads[UTIL], left_out);
             runnable += loads[RUNNABLE];
             sum.tasks += tasks;
             // One whose group has just used up its quota still runs, and is no longer counted.

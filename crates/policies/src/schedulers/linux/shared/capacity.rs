@@ -50,10 +50,11 @@ impl<L: FairClass> Linux<L> {
         util.max(self.balancer.tasks[task as usize].util_est)
     }
 
-    /// What the fair tasks of a processor need. (cpu_util_cfs)
-    pub fn cpu_util(&self, cpu: CpuId, util: u64) -> u64 {
-        util.max(self.balancer.states[usize::from(cpu)].util_est)
-            .min(self.balancer.domains.capacities[usize::from(cpu)])
+    /// What the fair tasks of a processor need, perhaps without one of them. (cpu_util_cfs, cpu_util_without)
+    pub fn cpu_util(&self, cpu: CpuId, util: u64, without: Option<TaskId>) -> u64 {
+        let own = without.map_or(0, |task| self.balancer.tasks[task as usize].util_est);
+        let expected = self.balancer.states[usize::from(cpu)].util_est.saturating_sub(own);
+        util.max(expected).min(self.balancer.domains.capacities[usize::from(cpu)])
     }
 
     /// Whether a task needs more than its processor can do, and may use one that can do more. (update_misfit_status)

@@ -54,7 +54,7 @@ impl<L: FairClass> Linux<L> {
                 return; // its mean load, rounded down, cannot be more
             }
             let loads = self.tree.loads_of(now, other);
-            let (mean, util) = (loads[LOAD] * FULL / capacity, self.cpu_util(other, loads[UTIL]));
+            let (mean, util) = (loads[LOAD] * FULL / capacity, self.cpu_util(other, loads[UTIL], None));
             let overloaded = is_overloaded(capacity, util, loads[RUNNABLE], domain.imbalance_pct());
             if overloaded && most.is_none_or(|most| mean > most) {
                 busiest = Some((other, mean));

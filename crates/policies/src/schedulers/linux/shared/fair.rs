@@ -327,6 +327,7 @@ impl<L: FairClass> Tree<L> {
         if self.processors > 1 {
             self.update_load_avg(queue);
             if !self.is_task(current) {
+                self.propagate_load(current);
                 self.update_cfs_group(class, current);
             }
         }

@@ -208,7 +208,7 @@ impl<L: FairClass> Linux<L> {
             Dequeue::Exit => {
                 self.tree.dequeue_task_fair_rarely(&self.class, entity, Leave::End);
                 if self.several() {
-                    self.tree.detach_entity_load_avg(&self.class, entity);
+                    self.tree.remove_entity_load_avg(entity);
                 }
             }
             Dequeue::Migrate => {

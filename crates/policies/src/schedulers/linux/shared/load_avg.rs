@@ -4,7 +4,7 @@
 use super::{
     entity::{CfsRqId, NOBODY, SchedEntity},
     hierarchy::{FairClass, Tree},
-    loads::{FULL, LOAD, REPORTED, RUNNABLE, UTIL, WHOLE},
+    loads::{Contribution, FULL, LOAD, REPORTED, RUNNABLE, UTIL, WHOLE},
     nice_weights::LEAST_WEIGHT,
     pelt::FRACTION,
 };
@@ -15,6 +15,9 @@ impl<L: FairClass> Tree<L> {
     /// The averages of a queue up to now, from where its tasks are as they are now.
     #[inline(never)]
     pub fn update_load_avg(&mut self, id: CfsRqId) {
+        if self.loads.queues[id as usize].removed_at.is_some_and(|at| at < self.now) {
+            self.subtract_removed(id);
+        }
         let queue = &self.queues[id as usize];
         let now = self.loads.clock(self.now, queue.cpu);
         let load = &mut self.loads.queues[id as usize];
@@ -79,25 +82,65 @@ impl<L: FairClass> Tree<L> {
         }
     }
 
+    /// A task has ended, or is woken on another processor. A kernel does not lock the queue for that: it notes what the queue still has of
+    /// the task, and subtracts it when the queue is brought up to date next. What is chosen until then, the processor of another new
+    /// task for example, finds it. A task that ends is noted after the choice that follows. (remove_entity_load_avg)
+    pub fn remove_entity_load_avg(&mut self, task: EntityId) {
+        let queue = self.entities[task as usize].queue;
+        self.bring_up_to_date(task, queue);
+        let left = self.contribution(task);
+        let state = &mut self.loads.queues[queue as usize];
+        state.removed += left;
+        state.removed_at = Some(self.now);
+    }
+
+    #[inline(never)]
+    fn subtract_removed(&mut self, queue: CfsRqId) {
+        let state = &mut self.loads.queues[queue as usize];
+        state.removed_at = None;
+        let left = std::mem::take(&mut state.removed);
+        self.shift_averages(queue, -left);
+    }
+
     fn shift_load(&mut self, task: EntityId, sign: i64) {
         let queue = self.entities[task as usize].queue;
+        self.bring_up_to_date(task, queue);
+        let own = self.contribution(task);
+        self.shift_averages(queue, if sign < 0 { -own } else { own });
+    }
+
+    fn bring_up_to_date(&mut self, task: EntityId, queue: CfsRqId) {
         let root = self.cpu(queue) as CfsRqId;
         self.update_load_avg_of(task);
         self.update_load_avg(queue);
         if root != queue {
             self.update_load_avg(root);
         }
-        let (load, averages) = (self.load_of_entity(task), self.loads.entities[task as usize]);
+    }
+
+    fn contribution(&self, task: EntityId) -> Contribution {
+        let scaled = |which| self.loads.entities[task as usize].scaled(which) as i64;
+        Contribution {
+            load: self.load_of_entity(task),
+            able: scaled(LOAD),
+            runnable: scaled(RUNNABLE),
+            util: scaled(UTIL),
+        }
+    }
+
+    fn shift_averages(&mut self, queue: CfsRqId, by: Contribution) {
+        let root = self.cpu(queue);
         let state = &mut self.loads.queues[queue as usize];
-        state.averages.shift(LOAD, sign * load);
-        state.moved += sign * averages.scaled(LOAD) as i64;
-        let root = &mut self.loads.queues[root as usize].averages;
-        [RUNNABLE, UTIL].into_iter().for_each(|which| root.shift(which, sign * averages.scaled(which) as i64));
+        state.averages.shift(LOAD, by.load);
+        state.moved += by.able;
+        let root = &mut self.loads.queues[root].averages;
+        root.shift(RUNNABLE, by.runnable);
+        root.shift(UTIL, by.util);
     }
 
     /// Tasks have come to a group's queue, or have left it: its entity has been able to run for as much longer or shorter, but
     /// after they left, not for longer than the average of those that stay. (propagate_entity_load_avg)
-    fn propagate_load(&mut self, owner: EntityId) {
+    pub fn propagate_load(&mut self, owner: EntityId) {
         let moved = std::mem::take(&mut self.loads.queues[owner as usize].moved);
         if moved == 0 {
             return;
@@ -176,9 +219,10 @@ impl<L: FairClass> Tree<L> {
 
     /// Loads that those who left a processor's queues have left behind fade. (update_blocked_averages)
     pub fn update_blocked_averages(&mut self, cpu: CpuId) {
-        for id in (u32::from(cpu)..self.queues.len() as u32).step_by(self.processors as usize).skip(1) {
+        for id in (u32::from(cpu)..self.queues.len() as u32).step_by(self.processors as usize).skip(1).rev() {
             self.update_load_avg_of(id);
             self.update_load_avg(id);
+            self.propagate_load(id);
         }
         if !self.queues.is_empty() {
             self.update_load_avg(cpu.into());

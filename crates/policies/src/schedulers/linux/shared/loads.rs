@@ -29,6 +29,37 @@ pub struct QueueLoad {
     pub moved: i64,
     /// A task of the real-time class runs.
     pub realtime: bool,
+    /// Of tasks that have ended, or were woken on another processor: what the averages still have of them.
+    pub removed: Contribution,
+    /// When the last of them left, if any of it is left.
+    pub removed_at: Option<Nanos>,
+}
+
+/// What tasks add to the averages of their queue and of their processor, scaled.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct Contribution {
+    pub load: i64,
+    /// Their time able to run, without weights, which the group's entity follows.
+    pub able: i64,
+    pub runnable: i64,
+    pub util: i64,
+}
+
+impl std::ops::Neg for Contribution {
+    type Output = Contribution;
+
+    fn neg(self) -> Contribution {
+        Contribution { load: -self.load, able: -self.able, runnable: -self.runnable, util: -self.util }
+    }
+}
+
+impl std::ops::AddAssign for Contribution {
+    fn add_assign(&mut self, more: Contribution) {
+        self.load += more.load;
+        self.able += more.able;
+        self.runnable += more.runnable;
+        self.util += more.util;
+    }
 }
 
 /// The clock of a processor's averages. While the processor is busy, it advances by the work that is done, so that a task counts the same

@@ -132,7 +132,10 @@ impl<L: FairClass> Linux<L> {
             self.tree.init_entity_runnable_average(entity);
             self.tree.attach_entity_load_avg(entity);
         } else if from != to {
-            self.tree.detach_entity_load_avg(&self.class, entity);
+            match placing {
+                Placing::Wakeup => self.tree.remove_entity_load_avg(entity),
+                _ => self.tree.detach_entity_load_avg(&self.class, entity),
+            }
             self.class.migrate_entity(&mut self.tree, entity, to);
             self.tree.entity(entity).queue = to;
             self.tree.attach_entity_load_avg(entity);
