@@ -1,5 +1,6 @@
 """What `schedlab whatif` finds out about several processors from a recording, and that it says so."""
 
+import json
 import tomllib
 
 import pytest
@@ -34,3 +35,26 @@ def test_processors_that_look_in_vain_after_short_times_are_said_to_find_it_dear
     assert written["machine"].get("topology") == ({"newidle_cost": "150us"} if dear else None)
     shown = " ".join(schedlab("whatif", file, "--seeds", 2).stdout.split())
     assert ("looking for work is taken to cost a processor 150us: hardly one that was idle for less" in shown) == dear
+
+
+def executed(schedlab, experiment):
+    """How often a program is executed in a run of it, by its recording."""
+    schedlab.ok("run", experiment, "--on", "sim", "--set", "seeds=1", "--trace", "run.recording")
+    return json.loads(schedlab.ok("trace", "run.recording", "--json"))["head"]["recorded"]["Executed"]
+
+
+def test_tasks_execute_programs_in_a_replay_as_often_as_in_the_recorded_run(schedlab):
+    """And the hog next to them has what it had: they come to the same processors."""
+    (schedlab.folder / "load.toml").write_text(
+        'machine = { preset = "uniform", processors = 2, clock = { hz = "250/s" } }\nduration = "3s"\n'
+        'scheduler.name = "eevdf"\nworkload.hog = { load = "spin", passes = "forever" }\n'
+        'workload.runner = { count = 2, passes = "forever", steps = [{ compute = { uniform = ["2ms", "8ms"] } }, '
+        '"exec", { compute = { uniform = ["2ms", "8ms"] } }, { sleep = { uniform = ["1ms", "5ms"] } }] }\n'
+    )
+    recorded = executed(schedlab, "load.toml")
+    assert recorded > 200
+    found = json.loads(schedlab.ok("whatif", "run.recording", "--seeds", 2, "--json"))
+    share = found["groups"]["hog"]["share_pct"]
+    assert share["predicted"] == pytest.approx(share["recorded"], abs=2)
+    schedlab.ok("whatif", "run.recording", "--write", "mine.toml")
+    assert executed(schedlab, "mine.toml") == pytest.approx(recorded, abs=3)

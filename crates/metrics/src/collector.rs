@@ -354,7 +354,7 @@ impl Collector {
                     job.refused += 1;
                 }
             }
-            Kind::Mark | Kind::Charged | Kind::Treated => {}
+            Kind::Mark | Kind::Charged | Kind::Treated | Kind::Executed => {}
             Kind::Wakeup | Kind::SwitchIn | Kind::SwitchOut | Kind::Overhead => unreachable!("taken by observe"),
             Kind::Idle | Kind::Interrupt | Kind::SystemCall => unreachable!("taken by observe"),
         }

@@ -99,6 +99,8 @@ pub enum Kind {
     /// slice that it requests, ns, or 0. A new task has the nice value of its `Created`, and is an ordinary one of the root group
     /// until this says otherwise.
     Treated,
+    /// A running task begins to execute another program. Where the policy moves it for that, it does so at once.
+    Executed,
 }
 
 /// What the end of a run cut off: [`Event::flag`] of a [`Kind::Unfinished`]. What ran or waited for a processor is

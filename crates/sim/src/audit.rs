@@ -373,7 +373,7 @@ impl Observer for Audit {
             }
             Kind::DiskQueued | Kind::DiskStart | Kind::DiskDone => self.disk(&event),
             Kind::MemoryUse => {}
-            Kind::SystemCall | Kind::Fault | Kind::Pass | Kind::Period | Kind::Mark => {
+            Kind::SystemCall | Kind::Fault | Kind::Pass | Kind::Period | Kind::Mark | Kind::Executed => {
                 let runs = self.place(event.task) == Place::Running(event.cpu);
                 self.hold(runs, &event, "a task acts that does not run");
             }

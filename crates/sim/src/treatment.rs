@@ -6,7 +6,7 @@ use crate::{
     resources::Change,
 };
 use schedlab_model::{
-    event::{Leave, NO_TASK, Observer},
+    event::{Kind, Leave, NO_TASK, Observer},
     machine::Preemption,
     request::IoClass,
     task::{CpuId, Policy, Task, TaskId},
@@ -75,7 +75,11 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// The running task executes another program: it has nothing in caches then, so the policy may want it on another processor.
     pub fn exec(&mut self, task: TaskId) -> Served {
         let cpu = self.view.tasks[task as usize].cpu;
-        if self.cpus.len() == 1 || self.cpus[usize::from(cpu)].running != task {
+        if self.cpus[usize::from(cpu)].running != task {
+            return Served::Done;
+        }
+        self.emit(Kind::Executed, 0, cpu, task, 0, 0);
+        if self.cpus.len() == 1 {
             return Served::Done;
         }
         let to = self.scheduler.exec_cpu(&mut context!(self), task);

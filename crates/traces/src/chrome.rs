@@ -215,6 +215,7 @@ impl<W: Write> Observer for Tracer<W> {
                 let name = self.names.mark(e.a).to_owned();
                 self.instant(TASKS, task, &name, e.time);
             }
+            Kind::Executed => self.instant(TASKS, task, "program executed", e.time),
             Kind::Signal if e.flag == 0 => self.instant(TASKS, task, "signal sent", e.time),
             Kind::Signal => self.instant(TASKS, task, "signal handled", e.time),
             Kind::Period if e.flag == 0 => self.instant(TASKS, task, "deadline missed", e.time),

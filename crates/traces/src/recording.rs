@@ -38,12 +38,13 @@ const LONG: u64 = 1 << 48;
 
 /// Kinds by their number in the file.
 #[rustfmt::skip]
-const KINDS: [Kind; 29] = [
+const KINDS: [Kind; 30] = [
     Kind::Created, Kind::Exited, Kind::Wakeup, Kind::SwitchIn, Kind::SwitchOut, Kind::Overhead, Kind::Sampled,
     Kind::Interrupt, Kind::SystemCall, Kind::CacheLookup, Kind::DiskStart, Kind::DiskDone, Kind::Idle, Kind::Pass,
     Kind::Period, Kind::Mark, Kind::Signal, Kind::Migrated, Kind::Memory,
     Kind::Refused, Kind::DiskQueued, Kind::Fault, Kind::MemoryUse, Kind::Charged,
     Kind::Unfinished, Kind::Message, Kind::Granted, Kind::Allowed, Kind::Treated,
+    Kind::Executed,
 ];
 
 const _: () = {

@@ -160,6 +160,7 @@ impl<L: Listener> Own<'_, L> {
             model::Kind::Treated => self.treated(of, &at, Attributes::of(of.a), of.b),
             model::Kind::Allowed => self.allowed(of),
             model::Kind::Migrated => self.deliver(with(Kind::Migrate, of.a << 32 | u64::from(of.cpu))),
+            model::Kind::Executed => self.deliver(with(Kind::Exec, 0)),
             model::Kind::Charged => self.deliver(with(Kind::Runtime, of.a)),
             model::Kind::DiskStart => {
                 let bytes = u32::try_from(of.b.saturating_mul(SECTOR)).unwrap_or(u32::MAX);

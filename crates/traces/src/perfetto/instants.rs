@@ -14,8 +14,18 @@ use schedlab_model::{
 use std::io::Write;
 
 /// Names of instants, by the number that a trace has for them; the names of marks come after.
-const INSTANTS: [&str; 9] =
-    ["signal sent", "signal handled", "deadline missed", "clock", "timer", "disk", "interrupt", "ended", "mark"];
+const INSTANTS: [&str; 10] = [
+    "signal sent",
+    "signal handled",
+    "deadline missed",
+    "clock",
+    "timer",
+    "disk",
+    "interrupt",
+    "ended",
+    "program executed",
+    "mark",
+];
 const SIGNAL_SENT: u64 = 1;
 const SIGNAL_HANDLED: u64 = 2;
 const MISSED: u64 = 3;
@@ -24,7 +34,8 @@ const TIMER: u64 = 5;
 const DISK: u64 = 6;
 const OTHER: u64 = 7;
 const END: u64 = 8;
-const MARK: u64 = 9;
+const EXECUTED: u64 = 9;
+const MARK: u64 = 10;
 
 /// The names of all instants that a trace may have, from number 1 on.
 pub fn names(of: &Names) -> Vec<String> {
@@ -57,6 +68,7 @@ impl<W: Write> Tracer<W> {
                 let known = usize::try_from(e.a).is_ok_and(|mark| mark < self.tasks.names.marks.len());
                 self.on_task(e.task, if known { MARK + 1 + e.a } else { MARK }, time);
             }
+            Kind::Executed => self.on_task(e.task, EXECUTED, time),
             Kind::Signal if e.flag == 0 => self.on_task(e.task, SIGNAL_SENT, time),
             Kind::Signal => self.on_task(e.task, SIGNAL_HANDLED, time),
             Kind::Period if e.flag == 0 => self.on_task(e.task, MISSED, time),

@@ -217,7 +217,7 @@ impl<W: Write> Observer for Tracer<W> {
                     self.on_processor(e.cpu, instants::of_interrupt(e.a), time);
                 }
             }
-            Kind::Created | Kind::Exited | Kind::Mark | Kind::Signal | Kind::Period => self.rare(e),
+            Kind::Created | Kind::Exited | Kind::Mark | Kind::Signal | Kind::Period | Kind::Executed => self.rare(e),
             _ => {}
         }
     }

@@ -72,6 +72,7 @@ fn forks_migrations_and_drives_keep_their_numbers() {
         at(5, Of::Created, 128, 0, 0),
         at(5, Of::Migrated, 0, 1, 0),
         at(5, Of::Charged, 0, 44, 0),
+        at(5, Of::Executed, 0, 0, 0),
         at(NO_TASK, Of::DiskStart, 1, 80, 16),
         at(NO_TASK, Of::DiskDone, 1, 80, 999),
     ];
@@ -84,6 +85,7 @@ fn forks_migrations_and_drives_keep_their_numbers() {
         (Kind::Fork, 1, 6, 0, 0, 0),
         (Kind::Migrate, 6, none, 1 << 32 | 3, 0, 0),
         (Kind::Runtime, 6, none, 44, 0, 0),
+        (Kind::Exec, 6, none, 0, 0, 0),
         (Kind::BlockIssue, none, none, 80, 16 * 512, 1),
         (Kind::BlockComplete, none, none, 80, 0, 1),
     ];
