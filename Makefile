@@ -147,18 +147,20 @@ AGAIN := --last-failed --last-failed-no-failures none
 # One that hangs is tried again, too.
 SOON := --timeout=300
 PYTEST := $(BIN)/python -m pytest
+# One more than there are processors: a sixth of the tests' time they wait for a browser, a connection or a process.
+WORKERS := $(shell echo $$(($$(nproc) + 1)))
 MODELLED := --hypothesis-seed=$(SEED) $(addprefix --ignore=,$(LIVE))
 
 ## test: every test, Rust first (it needs no Python); those of Python on all processors, but for those on the live kernel
 test: export PROPTEST_RNG_SEED := $(SEED)
 test: setup $(VENV)/cluster
 	@date '+%T the tests of Rust'
-	cargo test $(RUST_TESTS)
+	$(PYTHON) scripts/rust-tests $(RUST_TESTS)
 	cargo test --locked --manifest-path examples/own_policies/Cargo.toml --config profile.dev.opt-level=0 --target-dir $${CARGO_TARGET_DIR:-target}
 	@date '+%T those on the live kernel'
 	scripts/live-tests
 	@date '+%T the tests of Python'
-	$(PYTEST) $(MODELLED) --numprocesses auto --dist loadfile --no-loadscope-reorder || $(PYTEST) $(MODELLED) $(AGAIN)
+	$(PYTEST) $(MODELLED) --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder || $(PYTEST) $(MODELLED) $(AGAIN)
 	@date '+%T those on the live kernel'
 	$(PYTEST) $(LIVE) $(SOON) || $(PYTEST) $(LIVE) $(SOON) $(AGAIN) || $(PYTEST) $(LIVE) $(SOON) $(AGAIN)
 	@date '+%T all tests passed'

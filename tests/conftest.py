@@ -10,8 +10,13 @@ import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 
+import hypothesis
 import jsonschema
 import pytest
+
+# No test asserts how long something takes.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 
 ROOT = Path(__file__).parent.parent
 COMMAND = Path(sys.executable).with_name("schedlab")

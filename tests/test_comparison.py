@@ -314,7 +314,7 @@ SAMPLES = st.integers(2, 16).flatmap(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(SAMPLES)
 def test_to_exchange_both_sides_mirrors_the_difference(pair):
     there, back = difference(*pair), difference(*reversed(pair))
@@ -325,7 +325,7 @@ def test_to_exchange_both_sides_mirrors_the_difference(pair):
     assert there.of.low == pytest.approx(-back.of.high, abs=0.05 * width)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(SAMPLES, st.integers(-1000, 1000))
 def test_to_add_the_same_to_both_sides_changes_nothing(pair, more):
     moved = difference(*([value + more for value in side] for side in pair))

@@ -139,7 +139,7 @@ WORDS = st.sampled_from(
 )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(st.sampled_from(sorted(VERBS)), st.lists(WORDS, max_size=6))
 def test_what_is_read_is_what_the_command_reads(verb, words):
     found = options.read([verb, *words])

@@ -264,7 +264,7 @@ def test_a_scheduler_with_filled_constants_shares_by_weight(weighted, guest):
     assert part(row) == pytest.approx(100 / 133, abs=0.01)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given_(data=st.data())
 def test_damaged_objects_are_refused_in_words(data):
     size = data.draw(st.integers(0, 400))

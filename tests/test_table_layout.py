@@ -58,7 +58,7 @@ def has_parts(lines: list[str], parts: list[str]) -> bool:
     return not parts or any(has_whole(lines, "".join(parts[:n])) and has_parts(lines, parts[n:]) for n in ways)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(tables(), st.integers(20, 200))
 def test_nothing_is_broken_and_no_line_is_longer_than_the_width_or_what_cannot_be_broken(table, columns):
     lines = shown(table, columns)
@@ -69,7 +69,7 @@ def test_nothing_is_broken_and_no_line_is_longer_than_the_width_or_what_cannot_b
     assert all(line == line.rstrip() for line in lines)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(tables(), st.integers(20, 200))
 def test_every_number_is_printed_once_for_each_cell_with_it(table, columns):
     lines = " ".join(shown(table, columns))
@@ -79,7 +79,7 @@ def test_every_number_is_printed_once_for_each_cell_with_it(table, columns):
         assert len(re.findall(rf"(?<!\S){re.escape(text)}(?!\S)", lines)) == texts.count(text)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(tables(), st.integers(20, 200))
 def test_a_unit_is_printed_in_headings_only(table, columns):
     numbers = [Column(c.name, "parsec" if c.numeric else "", c.numeric, c.key, c.prose) for c in table.columns]

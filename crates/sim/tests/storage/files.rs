@@ -2,6 +2,7 @@
 
 use crate::{machine, run};
 use schedlab_model::{MILLISECOND, event::Kind};
+use schedlab_testing::schedulers::unobserved;
 
 const PLAIN: &str = r#"files = { block = "4KiB", cache_blocks = 100, read_ahead = false }, "#;
 
@@ -187,9 +188,8 @@ fn a_kernel_whose_servers_cannot_write_says_so() {
     let text = r#"machine = "at_286"
 scheduler = { name = "round_robin" }
 workload.w = { load = "stream" }"#;
-    let why = schedlab_sim::observe::<schedlab_policies::schedulers::RoundRobin, _>(&crate::scenario(text), 1, ())
-        .unwrap_err();
-    assert_eq!(why.0, "workload.w: writes files or pages, which the servers of a message-passing machine do not");
+    let why = unobserved(&crate::scenario(text), 1).unwrap_err();
+    assert_eq!(why, "workload.w: writes files or pages, which the servers of a message-passing machine do not");
 }
 
 #[test]
@@ -216,8 +216,7 @@ workload.writer = {{ steps = [{{ create = {{ files = 1, size = "28KiB", direct =
 fn what_only_a_real_machine_has_is_refused() {
     let refused = |more: &str| {
         let text = format!("machine = \"uniform\"\nscheduler = {{ name = \"round_robin\" }}\n{more}");
-        let scenario = crate::scenario(&text);
-        schedlab_sim::observe::<schedlab_policies::schedulers::RoundRobin, _>(&scenario, 1, ()).unwrap_err().0
+        unobserved(&crate::scenario(&text), 1).unwrap_err()
     };
     let spin = "workload.w = { load = \"spin\" }";
     assert!(

@@ -2,9 +2,7 @@
 
 use crate::machine;
 use schedlab_model::{MILLISECOND, Nanos, experiment::Format, program::Step, scenario::Scenario, units::Duration};
-use schedlab_policies::schedulers::RoundRobin;
-use schedlab_sim::observe;
-use schedlab_testing::schedulers::{scenario, try_read};
+use schedlab_testing::schedulers::{scenario, try_read, unobserved};
 
 const PLAIN: &str = "machine = \"uniform\"\nscheduler = { name = \"round_robin\", slice = \"5ms\" }\n";
 const LIMIT: Nanos = 300 * MILLISECOND;
@@ -26,7 +24,7 @@ fn with_loop(machine: &str, steps: &str, others: &str) -> String {
 /// Runs it for a while, whatever a check would say.
 fn end(mut scenario: Scenario) -> Result<Nanos, String> {
     scenario.duration = Some(Duration(LIMIT));
-    observe::<RoundRobin, _>(&scenario, 1, ()).map_err(|error| error.0)
+    unobserved(&scenario, 1)
 }
 
 /// Steps that can neither take time nor wait for anything that could.

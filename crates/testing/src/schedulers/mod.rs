@@ -24,5 +24,7 @@ pub mod treatment;
 mod waits;
 
 pub use random::{Programs, Written, any_choice, any_scenario, cases};
+#[cfg(feature = "built-in")]
+pub use runs::unobserved;
 pub use runs::{Run, read, run, run_audited, run_under, scenario, try_read};
 pub use subject::Subject;

@@ -120,6 +120,13 @@ pub fn run_under<S: Scheduler>(scenario: &Scenario, seed: u64) -> Run {
     Audited { scenario: &scenario, seed }.visit::<S>()
 }
 
+/// Runs a scenario under `round_robin` with no observer, to its end or to what stops it. The kernel is compiled here, and so faster than in a
+/// program of tests.
+#[cfg(feature = "built-in")]
+pub fn unobserved(scenario: &Scenario, seed: u64) -> Result<Nanos, String> {
+    observe::<schedlab_policies::schedulers::RoundRobin, _>(scenario, seed, ()).map_err(|error| error.0)
+}
+
 struct Audited<'a> {
     scenario: &'a Scenario,
     seed: u64,
