@@ -70,13 +70,15 @@ impl<L: FairClass> Tree<L> {
         let queue = self.entities[task as usize].queue;
         let now = self.loads.clock(self.now, self.cpu(queue));
         self.loads.entities[task as usize].rebase(now);
-        self.shift_load(task, 1);
+        let own = self.contribution(task);
+        self.shift_averages(queue, own);
     }
 
     /// A task that is not enqueued takes its averages away from its queue, on every level.
     pub fn detach_entity_load_avg(&mut self, class: &L, task: EntityId) {
-        self.shift_load(task, -1);
         let queue = self.entities[task as usize].queue;
+        let own = self.contribution(task);
+        self.shift_averages(queue, -own);
         if !self.is_root(queue) {
             self.update_ancestors(class, queue);
         }
@@ -84,10 +86,10 @@ impl<L: FairClass> Tree<L> {
 
     /// A task has ended, or is woken on another processor. A kernel does not lock the queue for that: it notes what the queue still has of
     /// the task, and subtracts it when the queue is brought up to date next. What is chosen until then, the processor of another new
-    /// task for example, finds it. A task that ends is noted after the choice that follows. (remove_entity_load_avg)
+    /// task for example, finds it. A task that ends is noted after the choice that follows, which is at the same time here: what is noted is
+    /// subtracted at a later time only. (remove_entity_load_avg)
     pub fn remove_entity_load_avg(&mut self, task: EntityId) {
         let queue = self.entities[task as usize].queue;
-        self.bring_up_to_date(task, queue);
         let left = self.contribution(task);
         let state = &mut self.loads.queues[queue as usize];
         state.removed += left;
@@ -102,23 +104,15 @@ impl<L: FairClass> Tree<L> {
         self.shift_averages(queue, -left);
     }
 
-    fn shift_load(&mut self, task: EntityId, sign: i64) {
+    /// What a task adds to its queue and its processor, all brought up to date.
+    fn contribution(&mut self, task: EntityId) -> Contribution {
         let queue = self.entities[task as usize].queue;
-        self.bring_up_to_date(task, queue);
-        let own = self.contribution(task);
-        self.shift_averages(queue, if sign < 0 { -own } else { own });
-    }
-
-    fn bring_up_to_date(&mut self, task: EntityId, queue: CfsRqId) {
         let root = self.cpu(queue) as CfsRqId;
         self.update_load_avg_of(task);
         self.update_load_avg(queue);
         if root != queue {
             self.update_load_avg(root);
         }
-    }
-
-    fn contribution(&self, task: EntityId) -> Contribution {
         let scaled = |which| self.loads.entities[task as usize].scaled(which) as i64;
         Contribution {
             load: self.load_of_entity(task),
