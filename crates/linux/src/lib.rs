@@ -25,6 +25,7 @@ pub mod detached;
 mod fault;
 pub mod files;
 pub mod futex;
+mod idle_states;
 pub mod io_priority;
 pub mod loop_device;
 pub mod machine;

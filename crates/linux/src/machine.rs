@@ -1,6 +1,6 @@
 //! The host as the machine of a simulated run: what its kernel reports of processors and clocks, as a preset's text.
 
-use crate::Root;
+use crate::{Root, idle_states};
 use schedlab_model::{processors::MOST_PROCESSORS, topology::HALT_POLL, units::spell_duration};
 
 /// What a tick, an interrupt and a switch cost. Real ones vary with caches and virtual machines, from half a microsecond to five. A
@@ -63,7 +63,7 @@ pub fn describe(root: &Root) -> String {
          preemption = \"{preemption}\"\n\
          # The agent makes the processes of a workload's tasks before the run and takes them away after it.\n\
          prepared = true\n\
-         \n\
+         {}\n\
          [clock]\n\
          hz = {{ value = \"{hz}/s\", source = \"{hz_source}\" }}\n\
          timers = \"exact\"\n\
@@ -80,6 +80,7 @@ pub fn describe(root: &Root) -> String {
          block = {{ value = \"4KiB\", source = \"ext4 as it is usually made, and as the lab makes its own\" }}\n\
          direct_blocks = {{ value = {EXTENTS}, source = \"ext4: an inode names extents, not blocks\" }}\n\
          {}",
+        idle_states::line(root),
         calls(),
         halting(root, processors)
     )

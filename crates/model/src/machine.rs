@@ -2,6 +2,7 @@
 //! with a source for every value.
 
 mod drives;
+mod idle;
 mod layout;
 mod storage;
 
@@ -10,6 +11,7 @@ use crate::{
     units::{Duration, Rate, Size},
 };
 pub use drives::{Disk, DiskQueue, SeekCurve, SolidState};
+pub use idle::{IdleState, exit_latency};
 pub use layout::{Layout, Numbering};
 use schemars::JsonSchema;
 use serde::{
@@ -237,6 +239,9 @@ pub struct Machine {
     /// Costs of entering, leaving and switching.
     #[serde(default)]
     pub costs: Costs,
+    /// The idle states of each processor, shallowest first; none if it leaves them in no time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub idle_states: Vec<IdleState>,
     /// The cache of each processor; none means that a switch leaves nothing to be loaded again.
     #[serde(default)]
     pub cache: Option<Cache>,

@@ -140,6 +140,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     pub fn vacate(&mut self, index: usize) {
         let cpu = &mut self.cpus[index];
         cpu.last = std::mem::replace(&mut cpu.running, NO_TASK);
+        cpu.awake = self.now;
         cpu.burst_end = Nanos::MAX;
         cpu.slice_end = Nanos::MAX;
         self.view.runs(index, None);
@@ -154,6 +155,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
             self.change_speeds(index, false, 0);
         }
         self.cpus[index].overhead = 0;
+        self.cpus[index].idle_since = self.now;
         self.view.processors[index].billed = None;
         self.emit(Kind::Idle, u8::from(self.disk_waiters > 0), index as CpuId, NO_TASK, 0, 0);
     }
@@ -162,7 +164,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// the switch to it then costs.
     #[cold]
     #[inline(never)]
-    fn change_speeds(&mut self, cpu: usize, runs: bool, switch: Nanos) -> Nanos {
+    pub fn change_speeds(&mut self, cpu: usize, runs: bool, switch: Nanos) -> Nanos {
         let Some(speeds) = &mut self.speeds else { return switch };
         let changed = speeds.note(cpu, runs);
         let cost = speeds.overhead(cpu, switch);

@@ -68,6 +68,8 @@ struct Processor {
     overhead: Nanos,
     /// Tasks ready here.
     ready: u32,
+    /// Since when it idles while tasks are ready here.
+    asked: Option<Nanos>,
     spent: Totals,
 }
 
@@ -86,7 +88,8 @@ pub struct Audit {
     depth: usize,
     /// Whether a task was stopped, so that nothing may follow but the last accounts of the other processors.
     stopped: bool,
-    work_conserving: bool,
+    /// How long a processor may idle while tasks are ready on it.
+    idles: Nanos,
     violations: Vec<String>,
     more: u64,
 }
@@ -94,7 +97,8 @@ pub struct Audit {
 impl Audit {
     /// An audit of a run that begins at time 0 with `processors` idle processors and no task.
     pub fn new(processors: u16) -> Self {
-        let idle = Processor { doing: Doing::Idle(false), since: 0, overhead: 0, ready: 0, spent: Totals::default() };
+        let doing = Doing::Idle(false);
+        let idle = Processor { doing, since: 0, overhead: 0, ready: 0, asked: None, spent: Totals::default() };
         Audit {
             now: 0,
             processors: vec![idle; processors.into()],
@@ -104,15 +108,16 @@ impl Audit {
             requests: Vec::new(),
             depth: 1,
             stopped: false,
-            work_conserving: true,
+            idles: 0,
             violations: Vec::new(),
             more: 0,
         }
     }
 
-    /// The policy does not promise to be work-conserving: a quota may hold ready tasks back.
-    pub fn may_idle(self) -> Self {
-        Audit { work_conserving: false, ..self }
+    /// A processor may idle for so long, ns, while tasks are ready on it: it takes time to leave its idle state, and without end where a
+    /// quota may hold ready tasks back.
+    pub fn may_idle(self, at_most: Nanos) -> Self {
+        Audit { idles: at_most, ..self }
     }
 
     /// The drive serves up to `depth` requests at a time.
@@ -192,9 +197,11 @@ impl Audit {
             return;
         }
         for cpu in 0..self.processors.len() {
-            let Processor { doing, ready, .. } = self.processors[cpu];
+            let Processor { doing, ready, asked, .. } = self.processors[cpu];
+            let asked = (ready > 0 && matches!(doing, Doing::Idle(_))).then(|| asked.unwrap_or(self.now));
+            self.processors[cpu].asked = asked;
             match doing {
-                Doing::Idle(_) if ready > 0 && self.work_conserving => {
+                _ if asked.is_some_and(|asked| time - asked > self.idles) => {
                     self.complain(format!("processor {cpu} idles while {ready} tasks are ready on it"));
                 }
                 Doing::Choosing => self.complain(format!("processor {cpu} neither runs nor idles")),

@@ -2,7 +2,7 @@
 
 use schedlab_model::{
     Nanos,
-    machine::{Machine, Sourced},
+    machine::{IdleState, Machine, Sourced},
     units::Duration,
 };
 
@@ -15,6 +15,9 @@ pub(crate) struct Costs {
     pub interrupt: Nanos,
     pub clock_interrupt: Nanos,
     pub timer_interrupt: Nanos,
+    /// The idle states of a processor, and whether a timer wakes its task later than it expires, because of them or of its interrupt.
+    pub idle_states: Vec<IdleState>,
+    pub delays_timers: bool,
     pub clock_task: Nanos,
     pub copy_per_kib: Nanos,
     pub read: Nanos,
@@ -54,6 +57,9 @@ pub(crate) fn costs(machine: &Machine) -> Costs {
         interrupt: costs.interrupt.get().0,
         clock_interrupt: machine.clock.interrupt.get().0,
         timer_interrupt: machine.clock.timer_interrupt.as_ref().map_or(0, |cost| cost.get().0),
+        idle_states: machine.idle_states.clone(),
+        delays_timers: machine.clock.timer_interrupt.as_ref().is_some_and(|cost| cost.get().0 > 0)
+            || !machine.idle_states.is_empty(),
         clock_task: machine.clock.task.get().0,
         copy_per_kib: costs.copy_per_kib.get().0,
         read: calls.read.get().0,

@@ -22,8 +22,12 @@ pub(crate) struct Cpu {
     pub speed: u64,
     /// When the running task's current burst ends.
     pub burst_end: Nanos,
-    /// When its slice ends.
+    /// When its slice ends; of a processor that leaves its idle state, when it has.
     pub slice_end: Nanos,
+    /// Since when it is idle, if it is.
+    pub idle_since: Nanos,
+    /// When it was last out of its idle state, or will be. One that is idle at another time is in one.
+    pub awake: Nanos,
     /// Whose code the running task is in.
     pub mode: Mode,
     /// Why it leaves, if it leaves now while able to run.
@@ -42,6 +46,8 @@ impl Default for Cpu {
             speed: FULL,
             burst_end: Nanos::MAX,
             slice_end: Nanos::MAX,
+            idle_since: 0,
+            awake: 0,
             mode: Mode::User,
             leaving: Enqueue::Preempted,
             spent: [0; 2],

@@ -7,7 +7,7 @@ use crate::{
 };
 use schedlab_model::{
     Nanos,
-    event::{Irq, Kind, Observer},
+    event::{Irq, Kind, NO_TASK, Observer},
     task::{CpuId, TaskId, Wait},
 };
 use schedlab_policies::schedulers::{Context, Enqueue, Scheduler};
@@ -20,7 +20,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         match self.timers.take() {
             Some(Expiry::Wake { task, number }) if self.awaits(task, number) => {
                 self.emit(Kind::Interrupt, 0, 0, task, Irq::Timer as u64, 0);
-                if self.costs.timer_interrupt > 0 {
+                if self.costs.delays_timers {
                     return self.begin_timer_interrupt(task);
                 }
                 self.wake::<ONE>(task, Enqueue::Wakeup);
@@ -57,14 +57,21 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
         process.alarm == number && process.state == State::Waiting(Wait::Timer)
     }
 
-    /// The interrupt of a timer takes its time from the running task before it wakes the task that waits for it.
+    /// The interrupt of a timer takes its time from the running task before it wakes the task that waits for it. An idle processor leaves its
+    /// idle state first.
     #[cold]
     fn begin_timer_interrupt(&mut self, task: TaskId) {
-        self.steal(self.view.tasks[task as usize].cpu.into(), self.costs.timer_interrupt);
+        let cpu = usize::from(self.view.tasks[task as usize].cpu);
+        self.steal(cpu, self.costs.timer_interrupt);
+        let mut end = self.now + self.costs.timer_interrupt;
+        if self.cpus[cpu].running == NO_TASK {
+            end = self.awake(cpu) + self.costs.timer_interrupt;
+            self.cpus[cpu].awake = end;
+        }
         if self.timers.exhausted() {
             self.renumber_timers();
         }
-        let number = self.timers.awake(self.now + self.costs.timer_interrupt, task);
+        let number = self.timers.awake(end, task);
         self.processes[task as usize].alarm = number;
     }
 

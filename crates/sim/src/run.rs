@@ -27,7 +27,7 @@ enum Next {
     Timer,
     /// The clock ticks.
     Tick,
-    /// The slice of a processor's running task ends.
+    /// The slice of a processor's running task ends, or an idle one has left its idle state.
     Slice(usize),
     /// Nothing more, up to the limit.
     End,
@@ -131,7 +131,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
 
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn nothing_happens<const ONE: bool>(&self) -> bool {
-        let idle = |cpu: &Cpu| cpu.running == NO_TASK;
+        let idle = |cpu: &Cpu| cpu.running == NO_TASK && cpu.next() == Nanos::MAX;
         let all_idle = if ONE { idle(&self.cpus[0]) } else { self.cpus.iter().all(idle) };
         all_idle && self.timers.len() <= self.perpetual && !self.has_alarms()
     }
@@ -201,6 +201,9 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// the task that runs then has no burst.
     #[cfg_attr(not(debug_assertions), inline(always))]
     fn slice_ended(&mut self, cpu: usize) -> bool {
+        if self.cpus[cpu].running == NO_TASK {
+            return self.schedule_out_of_idle_state(cpu);
+        }
         if self.preemption == Preemption::Full || self.preempt_or_defer(cpu) {
             let task = self.cpus[cpu].running;
             return self.schedule_running(cpu, task, Enqueue::SliceEnd);

@@ -8,6 +8,7 @@ use crate::{
 use schedlab_model::{
     Nanos,
     event::{Kind, Leave, NO_TASK, Observer, Waker},
+    machine::exit_latency,
     task::{CpuId, TaskId},
 };
 use schedlab_policies::schedulers::{Balance, Context, Dequeue, Enqueue, Pick, Preempt, Scheduler};
@@ -18,7 +19,43 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     pub fn schedule(&mut self, cpu: usize) -> bool {
         let task = self.cpus[cpu].running;
         let why = std::mem::replace(&mut self.cpus[cpu].leaving, Enqueue::Preempted);
-        if task == NO_TASK { self.schedule_idle(cpu) } else { self.schedule_running(cpu, task, why) }
+        match task {
+            NO_TASK if !self.costs.idle_states.is_empty() => self.leave_idle_state(cpu),
+            NO_TASK => self.schedule_idle(cpu),
+            _ => self.schedule_running(cpu, task, why),
+        }
+    }
+
+    /// An idle processor is interrupted, and chooses as soon as it has left its idle state. Returns whether it has, and the task that runs
+    /// then has no burst.
+    #[cold]
+    fn leave_idle_state(&mut self, cpu: usize) -> bool {
+        let awake = self.awake(cpu);
+        let state = &mut self.cpus[cpu];
+        state.slice_end = state.slice_end.min(awake);
+        if state.slice_end == self.now {
+            return self.schedule_out_of_idle_state(cpu);
+        }
+        if self.speeds.as_ref().is_some_and(|speeds| speeds.take_turns()) {
+            self.change_speeds(cpu, true, 0); // to leave it takes instructions
+        }
+        false
+    }
+
+    /// When an idle processor that is interrupted now is out of its idle state. It may be, or have begun to leave it, before.
+    pub fn awake(&mut self, cpu: usize) -> Nanos {
+        let state = &mut self.cpus[cpu];
+        let latency = exit_latency(&self.costs.idle_states, self.now - state.idle_since);
+        let end = self.now + self.speeds.as_ref().map_or(latency, |speeds| speeds.overhead(cpu, latency));
+        state.awake = if state.awake < self.now { end } else { state.awake.min(end) };
+        state.awake
+    }
+
+    /// A processor that has left its idle state chooses. Returns whether the task that runs then has no burst.
+    #[cold]
+    pub fn schedule_out_of_idle_state(&mut self, cpu: usize) -> bool {
+        self.cpus[cpu].slice_end = Nanos::MAX;
+        self.schedule_idle(cpu)
     }
 
     /// Chooses the task that runs on an idle processor.

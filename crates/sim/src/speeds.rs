@@ -6,7 +6,7 @@
 //!
 //! c what the core can do, of one of full size; s the speed of a thread while another thread of its core runs a task, else 1; t the
 //! share of its turn in those of all processors that run tasks, where these take turns, else 1. A burst is work: its time on a processor
-//! of full size. Interrupts and switching are slowed down by turns only; their cost is what holds when they begin.
+//! of full size. Interrupts, switching and leaving an idle state are slowed down by turns only; their cost is what holds when they begin.
 
 use schedlab_model::{
     Nanos,
@@ -56,6 +56,11 @@ impl Speeds {
                 .turns()
                 .map(|turns| Turns { lengths: turns.iter().copied().map(u64::from).collect(), taken: 0 }),
         }))
+    }
+
+    /// Whether processors take turns.
+    pub fn take_turns(&self) -> bool {
+        self.turns.is_some()
     }
 
     /// A processor has something to run, or nothing any more. Returns whether that is a change.

@@ -106,7 +106,7 @@ impl<S: Scheduler, O: Observer> Kernel<S, O> {
     /// Those of all processors, if they are idle.
     #[inline(never)]
     fn pass_idle_ticks_until(&mut self, until: Nanos) -> bool {
-        if self.cpus.iter().any(|cpu| cpu.running != NO_TASK) {
+        if self.cpus.iter().any(|cpu| cpu.running != NO_TASK || cpu.next() != Nanos::MAX) {
             return false;
         }
         let quiet = self.scheduler.idle_ticks(&context!(self));
@@ -330,6 +330,9 @@ mod tests {
         let machines = [
             serde_json::json!({ "processors": 1 }),
             serde_json::json!({ "processors": 3 }),
+            serde_json::json!({ "processors": 4, "idle_states": [
+                { "residency": "0s", "latency": "40us" }, { "residency": "300ms", "latency": "5ms" }
+            ] }),
             serde_json::json!({ "processors": 8, "nodes": 2, "topology": { "threads": 2, "thread_speed": 0.7 } }),
         ];
         for machine in machines {

@@ -12,6 +12,7 @@ mod every_hook;
 mod exec;
 mod fair;
 mod groups;
+mod idle_states;
 mod inversion;
 mod least_turnaround;
 mod linux_balancing;

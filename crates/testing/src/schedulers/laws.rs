@@ -174,7 +174,9 @@ fn conserves_work_whatever_programs_do(subject: Subject, reach: Reach) {
         let unbound =
             scenario.machine.processors.get() == 1 || scenario.workload.values().all(|job| job.cpus.is_empty());
         let needs = if unbound { Reach::Unbound } else { Reach::Everywhere };
-        if needs <= reach && !moves(scenario) && !holds_back(subject.info, scenario) {
+        // One that leaves its idle state may find its task taken, and the next one asked then takes as long: the audit holds each to its own.
+        let at_once = scenario.machine.idle_states.is_empty();
+        if at_once && needs <= reach && !moves(scenario) && !holds_back(subject.info, scenario) {
             prop_assert_eq!(waits(scenario, &run).idled, None);
         }
         Ok(())

@@ -287,12 +287,12 @@ fn machine() -> impl Strategy<Value = (u16, Value)> {
     let kind = (any::<bool>(), 1..5u16, any::<bool>(), 18.2..1000.0f64);
     let files = (4..60u32, 1..30u32, 1..30u32, any::<bool>());
     // All that a tick may make necessary takes less than a tick, or the machine would do nothing else.
-    let costs = prop::option::of(prop::collection::vec(0..100u64, 14));
+    let costs = prop::option::of(prop::collection::vec(0..100u64, 15));
     let machine = (kind, files, costs, prop::option::of(disk())).prop_map(|(kind, files, costs, disk)| {
         let (message_passing, processors, sampled, hz) = kind;
         let processors = if message_passing { 1 } else { processors };
         let (cache, track, extent, ahead) = files;
-        let costs = costs.unwrap_or_else(|| vec![0; 14]);
+        let costs = costs.unwrap_or_else(|| vec![0; 15]);
         let cost = |n: usize| format!("{}us", costs[n]);
         let mut machine = json!({
             "name": "any", "processors": processors,
@@ -307,6 +307,11 @@ fn machine() -> impl Strategy<Value = (u16, Value)> {
             "memory": { "sizing": if sampled { "high_water" } else { "declared" } },
         });
         disk.into_iter().for_each(|disk| machine["disk"] = disk);
+        if costs[14] > 0 {
+            let deep = format!("{}us", 5 * costs[14]);
+            machine["idle_states"] =
+                json!([{ "residency": "0s", "latency": cost(14) }, { "residency": "700us", "latency": deep }]);
+        }
         (processors, machine)
     });
     (machine, prop::option::of(topology())).prop_map(|((processors, mut machine), topology)| {

@@ -7,6 +7,7 @@ use schedlab_model::{
     event::{AnyObserver, Event, Kind, Observer},
     experiment::{Catalogue, Format, read_scenario},
     info::{Info, Promise},
+    machine::{Machine, exit_latency},
     program::{Step, Treatment},
     scenario::Scenario,
     task::{Policy, TaskId},
@@ -139,9 +140,10 @@ impl Visitor for Audited<'_> {
         let mut collector = Collector::new(setup(self.scenario));
         let machine = &self.scenario.machine;
         let depth = machine.solid_state.as_ref().map_or(1, |chips| chips.queue_depth.get());
-        let audit = Audit::new(machine.processors.get()).drive_depth(depth);
-        let work_conserving = S::INFO.promises.iter().any(|promise| matches!(promise, Promise::WorkConserving(_)));
-        let mut audit = if work_conserving && !holds_back(&S::INFO, self.scenario) { audit } else { audit.may_idle() };
+        let conserves = S::INFO.promises.iter().any(|promise| matches!(promise, Promise::WorkConserving(_)));
+        let at_once = conserves && !holds_back(&S::INFO, self.scenario);
+        let may_idle = if at_once { longest_idle_exit(machine) } else { Nanos::MAX };
+        let mut audit = Audit::new(machine.processors.get()).drive_depth(depth).may_idle(may_idle);
         let mut events = Events::default();
         let mut all = (&mut audit, (&mut collector, &mut events));
         let listeners = AnyObserver(&mut all);
@@ -150,6 +152,16 @@ impl Visitor for Audited<'_> {
         let violations = audit.finish(end);
         Run { events: events.0, report, totals: collector.totals(), audited_totals: audit.totals(), end, violations }
     }
+}
+
+/// What a processor takes to leave its idle state at most, where they take turns if all others are at work:
+///
+///   latency of the deepest state  *  sum of all turns  /  its own
+fn longest_idle_exit(machine: &Machine) -> Nanos {
+    let deepest = exit_latency(&machine.idle_states, Nanos::MAX);
+    let topology = machine.topology();
+    let turns: Vec<Nanos> = topology.turns().into_iter().flatten().map(|&turn| turn.into()).collect();
+    turns.iter().min().map_or(deepest, |least| (deepest * turns.iter().sum::<Nanos>()).div_ceil(*least))
 }
 
 /// Whether ready tasks may be made to wait for a limit, which breaks no promise: a group for its quota, real-time tasks and those

@@ -5,7 +5,7 @@ use super::{between, bounded, jobs::span};
 use crate::{
     MILLISECOND, SECOND,
     experiment::{path::Path, problem::Fault},
-    machine::{Cache, Device, Disk, DiskQueue, Files, Machine, Personality, SolidState, Sourced, WriteBack},
+    machine::{Cache, Device, Disk, DiskQueue, Files, IdleState, Machine, Personality, SolidState, Sourced, WriteBack},
     processors::MOST_PROCESSORS,
     program::Span,
     topology::CAPACITY,
@@ -21,6 +21,8 @@ const MOST_MEMORY: u64 = 1 << 36;
 /// Most threads of a core, and the largest distance between nodes that firmware can report (255 means that there is no way).
 const MOST_THREADS: u64 = 8;
 const FARTHEST: u64 = 254;
+/// Most idle states (CPUIDLE_STATE_MAX).
+const MOST_IDLE_STATES: u64 = 10;
 /// Smallest unit of a drive, in bytes.
 const SECTOR: u64 = 512;
 
@@ -45,6 +47,7 @@ pub(in crate::experiment) fn check(machine: &Machine) -> Result<(), Fault> {
         super::name(&at.key("devices"), title)?;
         device(&at.key("devices").key(title), own, machine.processors.get())?;
     }
+    idle_states(&at.key("idle_states"), &machine.idle_states)?;
     costs(&at, machine)?;
     files(&at.key("files"), &machine.files)?;
     memory(&at.key("memory"), machine)?;
@@ -197,6 +200,34 @@ fn cache(at: &Path, cache: &Cache) -> Result<(), Fault> {
 
 /// Shortest mean time between two interrupts of a device: its handler must leave time for the tasks.
 const FASTEST: u64 = 1000;
+
+/// Each is deeper than the one before.
+fn idle_states(at: &Path, states: &[IdleState]) -> Result<(), Fault> {
+    let deepest = states.len().try_into().unwrap_or(u64::MAX);
+    between(|| at.clone(), deepest, 0, MOST_IDLE_STATES)?;
+    let mut before: Option<&IdleState> = None;
+    for (number, state) in states.iter().enumerate() {
+        let at = at.index(number);
+        bounded(&at.key("latency"), state.latency.get(), DEAREST)?;
+        bounded(&at.key("residency"), state.residency.get(), DEAREST)?;
+        if let Some(before) = before {
+            deeper(&at.key("residency"), before.residency.get(), state.residency.get(), false)?;
+            deeper(&at.key("latency"), before.latency.get(), state.latency.get(), true)?;
+        }
+        before = Some(state);
+    }
+    Ok(())
+}
+
+/// A deeper state's time is longer than that of the one before, or as long where it may be.
+fn deeper(at: &Path, before: Duration, time: Duration, may_equal: bool) -> Result<(), Fault> {
+    if time.0 > before.0 || may_equal && time == before {
+        return Ok(());
+    }
+    let (time, before) = (spell_duration(time.0), spell_duration(before.0));
+    let reason = format!("{time} after {before}: list idle states from the shallowest to the deepest");
+    Err(Fault::new(at.clone(), reason))
+}
 
 fn device(at: &Path, device: &Device, processors: u16) -> Result<(), Fault> {
     span(&at.key("every"), device.every)?;
