@@ -49,6 +49,9 @@ def test_the_simulated_machine_next_to_a_counted_guest_has_its_costs():
     counted, noisy = (on_a_guests_machine(asked, 2, own).definition["machine"] for own in (True, False))
     assert (counted["preset"], counted["processors"]) == ("guest", 2)
     assert (noisy["preset"], noisy["processors"]) == ("host", 2)
+    assert counted["idle_states"] == [{"residency": "0s", "latency": "52us"}]
+    assert "idle_states" not in noisy
+    assert "idle_states" not in on_a_guests_machine(asked, 1, counted=True).definition["machine"]
 
 
 def test_only_several_counted_processors_take_turns_in_the_simulated_machine_too():

@@ -22,6 +22,10 @@ GUEST_MACHINE = "guest"
 #: How long the turn of its first processor is compared with that of every other one. Two hogs, each bound to a
 #: processor, get 56.1 and 43.2 % of the speed, and four 31.4 and three times 22.9 (QEMU 10.0.2, kernel 6.17).
 FIRST_TURN, TURN = 4, 3
+#: What an idle processor executes from an interrupt to the choice of a task, alone. If the first one is at work, it is
+#: 121 us from its wakeup of a task on the second one to the switch, on average, of which that one has 3 parts of 7
+#: (bench/remote_wakeups.toml, 6.1 and 6.17).
+IDLE_EXIT = "52us"
 
 
 def with_policy(experiment: Specification, policy: str) -> Specification:
@@ -54,6 +58,7 @@ def on_a_guests_machine(experiment: Specification, processors: int = 1, counted:
     if counted and processors > 1:
         turns = [FIRST_TURN, *[TURN] * (processors - 1)]
         kind["topology"] = {**given.get("topology", {}), "turns": turns}
+        kind["idle_states"] = [{"residency": "0s", "latency": IDLE_EXIT}]
     translated = {**given, **kind, "title": "a guest's machine", "processors": processors, "clock": clock}
     # The machine "host" brings its kernel's scheduler along where none is named, the preset does not.
     named = {} if "scheduler" in experiment.definition else {"scheduler": _usual(experiment)}
