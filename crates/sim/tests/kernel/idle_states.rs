@@ -147,15 +147,14 @@ fn a_timer_that_wakes_its_task_elsewhere_leaves_its_processor_in_the_idle_state(
 
 #[test]
 fn a_run_does_not_end_while_a_processor_leaves_its_idle_state() {
-    let run = of(
-        2,
-        "fifo",
-        r#"
+    // For two ticks nothing else happens.
+    let text = r#"
+        scheduler = { name = "fifo" }
+        machine = { preset = "uniform", processors = 2, idle_states = [{ residency = "0s", latency = "25ms" }] }
         workload.sender = { cpus = [0], steps = [{ compute = "2ms" }, { send = "a" }] }
         workload.receiver = { cpus = [1], steps = [{ receive = "a" }, { compute = "1ms" }] }
-        "#,
-    );
-    assert_eq!(run.end, 3 * MILLISECOND + EXIT);
+    "#;
+    assert_eq!(run::<All>(&scenario(text), 1).end, (2 + 25 + 1) * MILLISECOND);
 }
 
 #[test]
