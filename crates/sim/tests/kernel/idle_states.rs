@@ -1,4 +1,4 @@
-//! What an idle processor takes to leave its idle state: whoever interrupts it waits for it once, and it counts as idle.
+//! What an idle processor takes to leave its idle state: an interrupt waits for it, a second one for the rest of it, and it counts as idle.
 
 use schedlab_model::{MILLISECOND, Nanos, event::Kind, task::TaskId};
 use schedlab_policies::schedulers::{All, SCHEDULERS};
@@ -7,7 +7,7 @@ use schedlab_testing::schedulers::{Run, run, scenario};
 const MICROSECOND: Nanos = 1000;
 const EXIT: Nanos = 50 * MICROSECOND;
 
-/// Runs jobs on so many processors, each of which takes 50 us to leave its idle state.
+/// Runs jobs on that many processors, each of which takes 50 us to leave its idle state.
 #[track_caller]
 fn of(processors: u16, scheduler: &str, workload: &str) -> Run {
     let machine = format!(
@@ -149,7 +149,7 @@ fn a_timer_that_wakes_its_task_elsewhere_leaves_its_processor_in_the_idle_state(
 fn a_run_does_not_end_while_a_processor_leaves_its_idle_state() {
     // For two ticks nothing else happens.
     let text = r#"
-        scheduler = { name = "fifo" }
+        scheduler = { name = "eevdf" }
         machine = { preset = "uniform", processors = 2, idle_states = [{ residency = "0s", latency = "25ms" }] }
         workload.sender = { cpus = [0], steps = [{ compute = "2ms" }, { send = "a" }] }
         workload.receiver = { cpus = [1], steps = [{ receive = "a" }, { compute = "1ms" }] }
