@@ -76,6 +76,14 @@ mod tests {
     }
 
     #[test]
+    fn the_line_is_one_of_a_machine() {
+        let source = "source = \"/sys/devices/system/cpu/cpu0/cpuidle\"";
+        let state =
+            format!("{{ residency = {{ value = \"600us\", {source} }}, latency = {{ value = \"133us\", {source} }} }}");
+        assert_eq!(of(&[["600", "133", "0"]]), format!("idle_states = [{state}]\n"));
+    }
+
+    #[test]
     fn one_that_is_switched_off_or_not_deeper_is_left_out() {
         let line = of(&[["2", "2", "0"], ["20", "10", "1"], ["2", "3", "0"], ["30", "1", "0"], ["600", "133", "0"]]);
         assert_eq!(line.matches("latency").count(), 2, "{line}");

@@ -22,7 +22,7 @@ const MOST_MEMORY: u64 = 1 << 36;
 const MOST_THREADS: u64 = 8;
 const FARTHEST: u64 = 254;
 /// Most idle states (CPUIDLE_STATE_MAX).
-const MOST_IDLE_STATES: u64 = 10;
+const MOST_IDLE_STATES: usize = 10;
 /// Smallest unit of a drive, in bytes.
 const SECTOR: u64 = 512;
 
@@ -203,30 +203,31 @@ const FASTEST: u64 = 1000;
 
 /// Each is deeper than the one before.
 fn idle_states(at: &Path, states: &[IdleState]) -> Result<(), Fault> {
-    let deepest = states.len().try_into().unwrap_or(u64::MAX);
-    between(|| at.clone(), deepest, 0, MOST_IDLE_STATES)?;
-    let mut before: Option<&IdleState> = None;
+    if states.len() > MOST_IDLE_STATES {
+        let reason = format!("{} idle states: at most {MOST_IDLE_STATES}", states.len());
+        return Err(Fault::new(at.clone(), reason));
+    }
     for (number, state) in states.iter().enumerate() {
         let at = at.index(number);
         bounded(&at.key("latency"), state.latency.get(), DEAREST)?;
         bounded(&at.key("residency"), state.residency.get(), DEAREST)?;
-        if let Some(before) = before {
-            deeper(&at.key("residency"), before.residency.get(), state.residency.get(), false)?;
-            deeper(&at.key("latency"), before.latency.get(), state.latency.get(), true)?;
+    }
+    for (number, pair) in states.windows(2).enumerate() {
+        let at = at.index(number + 1);
+        let out_of_order = |field: &str, [before, time]: [Duration; 2]| {
+            let (before, time) = (spell_duration(before.0), spell_duration(time.0));
+            let reason = format!("{time} after {before}: list idle states from the shallowest to the deepest");
+            Err(Fault::new(at.key(field), reason))
+        };
+        let (before, state) = (&pair[0], &pair[1]);
+        if state.residency.get().0 <= before.residency.get().0 {
+            return out_of_order("residency", [before.residency.get(), state.residency.get()]);
         }
-        before = Some(state);
+        if state.latency.get().0 < before.latency.get().0 {
+            return out_of_order("latency", [before.latency.get(), state.latency.get()]);
+        }
     }
     Ok(())
-}
-
-/// A deeper state's time is longer than that of the one before, or as long where it may be.
-fn deeper(at: &Path, before: Duration, time: Duration, may_equal: bool) -> Result<(), Fault> {
-    if time.0 > before.0 || may_equal && time == before {
-        return Ok(());
-    }
-    let (time, before) = (spell_duration(time.0), spell_duration(before.0));
-    let reason = format!("{time} after {before}: list idle states from the shallowest to the deepest");
-    Err(Fault::new(at.clone(), reason))
 }
 
 fn device(at: &Path, device: &Device, processors: u16) -> Result<(), Fault> {
